@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "stat_histogram.h"
+#include "stat_hold.h"
 
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
@@ -24,7 +25,7 @@ struct stat_options {
 	enum file file;
 	enum glock__text_format format;
 	const char *node;
-	bool json, ages, histogram;
+	bool json, ages, histogram, hold;
 };
 
 struct printing {
@@ -46,6 +47,13 @@ static bool stat_flush(struct printing *p)
 	return ok;
 }
 
+static void print_glock(struct printing *p, const struct glock__peek_glock *gl)
+{
+	glock__peek_print_glock(&p->how, &p->text, gl);
+	if (p->o->hold)
+		hold_print(&p->text, glock__peek_head(p->how.peek), gl);
+}
+
 /* Prints one glock. If the text does not fit, the room grows. */
 static bool text_one(void *arg, const struct glock__peek_glock *gl)
 {
@@ -54,7 +62,7 @@ static bool text_one(void *arg, const struct glock__peek_glock *gl)
 
 	for (;;) {
 		if (p->o->file == GLOCKS)
-			glock__peek_print_glock(&p->how, &p->text, gl);
+			print_glock(p, gl);
 		else
 			glock__peek_print_stats(&p->text, gl);
 		if (p->text.len < p->text.size)
@@ -157,7 +165,7 @@ static void set_counts(json_t *o, const struct glock__busy_record *more)
 	set_number(o, "tries_failed", c->tries_failed);
 }
 
-/* What glock_choose() knows of the glock; null: not known. */
+/* Adds the knowledge that glock_choose() has of the glock; null: not known. */
 static void set_choice(json_t *o, const struct glock__choice_policy *c)
 {
 	bool known = c->uses >= GLOCK__USES_KNOWN;
@@ -200,6 +208,7 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
+	stat_set(o, "hold", hold_json(head, gl));
 	if (gl->lent)
 		set_choice(o, &gl->lent->policy.choice);
 	if (gl->lent)
@@ -315,7 +324,7 @@ static int all_nodes(const struct stat_options *o, struct glock__found_space *sp
 
 /* ---- the command line ---------------------------------------------------------------------- */
 
-enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT, OPT_HISTOGRAM };
+enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT, OPT_HISTOGRAM, OPT_HOLD };
 
 static const struct option longs[] = {
     {"node", required_argument, NULL, 'n'},
@@ -323,6 +332,7 @@ static const struct option longs[] = {
     {"ages", no_argument, NULL, OPT_AGES},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"histogram", no_argument, NULL, OPT_HISTOGRAM},
+    {"hold", no_argument, NULL, OPT_HOLD},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -376,6 +386,9 @@ static int stat_parse(struct stat_options *o, int argc, char **argv)
 		case OPT_HISTOGRAM:
 			o->histogram = true;
 			break;
+		case OPT_HOLD:
+			o->hold = true;
+			break;
 		case OPT_FORMAT:
 			status = take_format(o, optarg);
 			break;
@@ -418,6 +431,7 @@ const struct command cmd_stat = {
 	"  -n, --node NODE    show only this node: a pid, a command, or both as in glock ls\n"
 	"      --json         print one JSON object a line for each glock, or each type and CPU\n"
 	"      --ages         print the age of each line about an object\n"
+	"      --hold         print why the hold time of each glock is what it is\n"
 	"      --histogram    print waits, holds and hand-overs by powers of two, for each type "
 	"and\n"
 	"                     each busy glock\n"

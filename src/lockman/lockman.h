@@ -198,6 +198,11 @@ struct glock__lockman {
 	const struct glock__lm_events *events;
 	void *owner;
 	unsigned int value_len; /* bytes of a value block that the owner may use; 0: all */
+	/*
+	 * ns, a mean: from the reply to a release until another node, which sleeps, sees its grant.
+	 * 0: the reply comes as late as that grant. An atom.
+	 */
+	uint32_t wake_up;
 	/* Two words that differ when events wait for poll(). NULL: events come without poll(). */
 	const uint32_t *bell;
 };

@@ -192,6 +192,8 @@ static void odd_types(void)
 	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = -2)), -EINVAL);
 	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = GLOCK_HOLD_NONE)), 0);
 	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = INT64_MAX)), 0);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .hold_max = -1)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .hold_max = INT64_MAX)), 0);
 	SAME(type_as(TYPE(.type = GLOCK_INODE, .flags = 1u << 31)), -EINVAL);
 	/* Operations of other sizes: later ones do not exist, and a smaller struct never did. */
 	for (size_t size = 0; size <= sizeof(later); size += sizeof(void *)) {

@@ -226,6 +226,40 @@ def histograms_and_grants_are_counted():
     a.end(), b.end()
 
 
+def hold_says_why():
+    """A process that sleeps wakes up late: that counts as part of a hand-over."""
+    a, b = Node("s"), Node("s")
+    a.do("nq 1 3 9 EX")
+    a.do("wait 1")
+    assert "\n T: no demand yet\n" in out("stat", "--hold", "-n", str(a.pid), "s")
+    for i in range(13):
+        b.do("nq 1 3 9 EX")
+        b.stop()
+        a.do("dq 1")
+        time.sleep(0.01)
+        b.go_on()
+        b.do("wait 1")
+        a.do("nq 1 3 9 EX")
+        if i == 12:
+            break
+        b.do("dq 1")
+        a.do("wait 1")
+    wait_for(lambda: "a hand-over takes" in out("stat", "--hold", "-n", str(b.pid), "s"))
+    (o,) = [o for o in objects("stat", "--json", "-n", str(b.pid), "s") if o["number"] == 9]
+    assert 0.0005 < o["hold"]["give_up_s"] < 10, o
+    text = out("stat", "--hold", "-n", str(b.pid), "s")
+    m = re.search(r"(?m)^ T: [0-9.]+ ms; (.*)\n T: a hand-over takes ([0-9.]+) us .*; \d+ % of the uses", text)
+    assert m and m[1] == o["hold"]["why"] and float(m[2]) > 500, text
+    assert " T:" not in out("stat", "s")
+    # the type flock has no hold time
+    a.do("nq 2 6 9 EX")
+    a.do("wait 2")
+    b.do("nq 2 6 9 EX 0x2", None)  # TRY_1CB: demands the lock
+    wait_for(lambda: "\n T: the program has set no hold time\n" in out("stat", "--hold", "-n", str(a.pid), "s"))
+    a.do("dq 2")
+    a.end(), b.end()
+
+
 def demote_has_cached_locks_given_up():
     a = Node("s")
     state = lambda: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "s"))
@@ -303,6 +337,7 @@ if __name__ == "__main__":
             a_name_may_have_a_slash,
             a_path_is_one_however_it_is_written,
             histograms_and_grants_are_counted,
+            hold_says_why,
             demote_has_cached_locks_given_up,
             demote_of_one_node,
             demote_where_a_demand_came_before,

@@ -150,32 +150,58 @@ def test_a_full_disk_on_the_screen(folder):
 # ---- the unit ------------------------------------------------------------------------------------
 
 
+def command_of(unit, settings):
+    """Returns the settings of a unit in contrib/systemd, and the words of its command with them."""
+    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+        command = re.search(r"^ExecStart=(.*)$", file.read(), re.M)[1]
+    with open(os.path.join(UNIT, unit), encoding="utf-8") as file:
+        settings = settings | dict(re.findall(r"^([A-Z_0-9]+)=(.*)$", file.read(), re.M))
+    return settings, [word for part in command.split()
+                      for word in (settings[part[1:]].split() if re.match(r"\$[A-Z]", part) else
+                                   [re.sub(r"\$\{(\w+)\}", lambda m: settings[m[1]], part)])]
+
+
+def sandbox_of(unit, folder):
+    """Checks the unit and its exposure by systemd-analyze. Returns the line that tells the exposure."""
+    if not shutil.which("systemd-analyze"):
+        return "SKIP needs program systemd-analyze"
+    copy = os.path.join(folder, unit + ".service")
+    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+        text = file.read()
+    with open(copy, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"^ExecStart=\S+", f"ExecStart={O2TOP}", text, flags=re.M))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False)
+    ours = [line for line in done.stderr.splitlines() if "o2top" in line]
+    assert done.returncode == 0 and not ours, done.stderr
+    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=30", copy], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()[-1].strip()
+
+
+
 def test_the_unit(folder):
-    text = open(os.path.join(UNIT, "o2top-record.service"), encoding="utf-8").read()
-    command = re.search(r"^ExecStart=(.*)$", text, re.M)[1]
-    settings = {"LOGS_DIRECTORY": folder}
-    settings |= dict(re.findall(r"^([A-Z_0-9]+)=(.*)$",
-                               open(os.path.join(UNIT, "o2top-record"), encoding="utf-8").read(), re.M))
+    _, words = command_of("o2top-record", {"LOGS_DIRECTORY": folder})
     # the command runs with the settings, on a recording in the place of the cluster
-    words = [word for part in command.split()
-             for word in (settings[part[1:]].split() if re.match(r"\$[A-Z]", part) else
-                          [re.sub(r"\$\{(\w+)\}", lambda m: settings[m[1]], part)])]
     where = words.index("--record") + 1
     words[where] = os.path.join(folder, "rec")
     o2top(*words[1:], "-i", "1", *LIVE[:3])
     assert size(words[where]) > 1000
-    if not shutil.which("systemd-analyze"):
-        return "SKIP needs program systemd-analyze"
-    unit = os.path.join(folder, "o2top-record.service")
-    with open(unit, "w", encoding="utf-8") as f:
-        f.write(re.sub(r"^ExecStart=\S+", f"ExecStart={O2TOP}", text, flags=re.M))
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
-    ours = [line for line in done.stderr.splitlines() if "o2top" in line]
-    assert done.returncode == 0 and not ours, done.stderr
-    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=30", unit], capture_output=True,
-                          text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    return done.stdout.splitlines()[-1].strip()
+    return sandbox_of("o2top-record", folder)
+
+
+def test_metrics_service(folder):
+    """The unit of contrib/systemd writes the metrics, and another user may read them."""
+    settings, words = command_of("o2top-metrics", {})
+    assert settings["O2TOP_TEXTFILE"] in words
+    place = os.path.join(folder, "o2top.prom")
+    words = [place if word == settings["O2TOP_TEXTFILE"] else word for word in words]
+    words[words.index("--interval") + 1] = "0.1"
+    o2top(*words[1:], "-i", "2", *LIVE[1:3], umask=0o022)
+    with open(place, encoding="utf-8") as file:
+        assert "\no2top_locks 130\n" in file.read()
+    assert os.stat(place).st_mode & 0o777 == 0o644, oct(os.stat(place).st_mode)
+    return sandbox_of("o2top-metrics", folder)
 
 
 # ---- the summary ---------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ extern struct glock__mem *rig_mem; /* NULL, or the memory in which opened spaces
 
 /*
  * Opens a space with the operations above on the types INODE, RGRP and JOURNAL. The types
- * RIG_READ_IN and RIG_UNLOCK_ONLY have few operations. `flags` are added to DISPATCH. Options with
- * types of their own keep these.
+ * RIG_READ_IN and RIG_UNLOCK_ONLY have few operations. GFS2's types have a hold time of 200 ms.
+ * `flags` are added to DISPATCH. Options with types of their own keep these.
  */
 void rig_open(unsigned int flags);
 void rig_open_with(struct glock_space_options *options);

@@ -166,33 +166,6 @@ static void demand_earliest_deadline_wins(void **state)
 	glock_put(gl);
 }
 
-/* The hold time grows again only if a holder had waited for more than a second. */
-static void demand_hold_time_adapts(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	for (int i = 0; i < 10; i++) {
-		rig_hold(&a, gl, GLOCK_SH, 0);
-		rig_dq(&a);
-		rig_nq(&a, gl, GLOCK_EX, 0);
-		rig_answer(-EDEADLK);
-		rig_answer(0);
-		rig_answer(0);
-		rig_dq(&a);
-		rig_pass(201 * RIG_MS);
-		rig_bast(gl, GLOCK__EX);
-		rig_answer(0);
-	}
-	assert_int_equal(glock__look(gl).hold, 10 * RIG_MS);
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_pass(1001 * RIG_MS);
-	rig_answer(0);
-	assert_int_equal(glock__look(gl).hold, 60 * RIG_MS);
-	rig_dq(&a);
-	glock_put(gl);
-}
-
 static void demand_no_hold_time_for_the_type(void **state)
 {
 	struct glock *gl = rig_glock(10, 1);
@@ -306,7 +279,6 @@ int main(void)
 	    RIG_TEST(demand_hold_time),
 	    RIG_TEST(demand_hold_time_after_grants_only),
 	    RIG_TEST(demand_earliest_deadline_wins),
-	    RIG_TEST(demand_hold_time_adapts),
 	    RIG_TEST(demand_no_hold_time_for_the_type),
 	    RIG_TEST(demand_nocache),
 	    RIG_TEST(demand_bast_before_the_reply),

@@ -76,14 +76,38 @@ static void check_queue(struct world *w, struct glock *gl)
 	}
 }
 
+/*
+ * The policy of the hold time keeps its bound: a demand that waits has work queued for the end of
+ * the bound or earlier, and nothing waits in SH. A change that goes on ends with a run of the work.
+ */
+static void check_bound(const struct glock *gl)
+{
+	const struct glock__work *work;
+	int64_t end;
+
+	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || gl->flags & GLOCK__F_LOCK ||
+	    gl_type(gl)->hold)
+		return;
+	work = &glock__busy_of(gl)->work;
+	end = gl_record(gl)->granted_at + gl_type(gl)->hold_max;
+	/* A demand that comes after the end is work for now, which a thread has yet to run. */
+	if (gl->state == GLOCK_EX && work->place != GLOCK__NO_PLACE && !work->state &&
+	    work->at > (end > world_now() ? end : world_now()))
+		trouble("a demand waits longer than the bound of its type");
+	if (gl->state == GLOCK_SH && work->place == GLOCK__NO_PLACE && !work->state)
+		trouble("a demand waits in SH");
+}
+
 static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 {
 	unsigned int demote = glock__look(gl).demote_state;
 	unsigned int flags = gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
 
 	check_queue(w, gl);
-	if (gl->flags & GLOCK__F_BUSY)
+	if (gl->flags & GLOCK__F_BUSY) {
 		check_waiters(gl);
+		check_bound(gl);
+	}
 	if ((demote != GLOCK_EX) != !!flags)
 		trouble("demote to %u and flags %x", demote, gl->flags);
 	if (flags == (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE))

@@ -39,14 +39,15 @@
 #include "glock/base/flags.h"
 #include "glock/base/list.h"
 #include "glock/base/lock.h"
-#include "lockman/lockman.h"
 #include "glock/base/mode.h"
+#include "glock/base/tsan.h"
+#include "glock/base/type.h"
 #include "glock/stats/record.h"
-#include "slab.h"
-#include "space.h"
 #include "glock/stats/stats.h"
 #include "glock/trace/trace.h"
-#include "glock/base/type.h"
+#include "lockman/lockman.h"
+#include "slab.h"
+#include "space.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -167,11 +168,27 @@ struct glock {
 };
 static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 
+/* The observations of the policy of the hold time. Under gl->lock. See state/hold.c. */
+struct glock__hold_state {
+	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or it is used */
+	int64_t asked;                  /* the last request that was seen */
+	int64_t blocked;                /* for how long requests waited since the last use in EX */
+	int64_t blocked_until;          /* the end of the last wait */
+	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
+	uint32_t n[GLOCK__USES_MAX];        /* uses */
+	uint32_t demanded[GLOCK__USES_MAX]; /* uses until the last demand */
+	uint32_t at_grant;                  /* uses until the last grant in EX */
+	uint32_t looked;                    /* with counting: uses at the last look */
+	bool counting;                      /* uses are counted by the word, and not seen */
+	bool fresh;                         /* no holder has used the grant yet */
+};
+
 /* The part of a glock that it has while something is pending. Under gl->lock. */
 struct glock__busy {
 	struct glock__list holders;
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
+	struct glock__hold_state hold_state;
 	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;
@@ -337,6 +354,7 @@ GLOCK__INLINE bool glock__lock_is_lost(const struct glock *gl)
 /* Notes that the program knows of the grant: from now on it can ask for the death. */
 GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 {
+	glock__tsan_acquire(gh->gl);
 	if (gh_state(gh) & GLOCK__H_DIED)
 		atom_or32(&gh->state, GLOCK__H_DEATH_REPORTED);
 }

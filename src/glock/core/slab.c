@@ -188,14 +188,18 @@ int glock__slab_reserve(struct glock__slab *s, uint32_t objects)
 /* Returns the number of an object that was never used. Under the lock. */
 static uint32_t next_unused(struct glock__slab *s)
 {
-	uint32_t chunk = s->used / s->per_chunk, slot = s->used % s->per_chunk;
+	uint32_t chunk = s->used / s->per_chunk, slot = s->used % s->per_chunk, number;
 
 	if (chunk >= s->chunks && add_chunk(s))
 		return 0;
 	if (chunk >= s->begun)
 		begin_chunk(s);
+	number = chunk * GLOCK__CHUNK_SLOTS + slot;
+	/* As in the later regions, which the kernel zeroes. Some fields survive all users. */
+	if (!region_of(chunk))
+		memset(glock__slab_at(s, number), 0, s->size);
 	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE); /* glock__slab_had() */
-	return chunk * GLOCK__CHUNK_SLOTS + slot;
+	return number;
 }
 
 uint32_t glock__slab_get(struct glock__slab *s)

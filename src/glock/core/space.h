@@ -25,6 +25,7 @@ struct glock__type {
 	struct glock_ops ops;
 	unsigned int flags; /* GLOCK_OPS_ */
 	int64_t hold;       /* as in glock_type_options */
+	int64_t hold_max;   /* the same; never 0 */
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
@@ -110,7 +111,7 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
-	uint32_t short_of; /* parts of the lock manager that need memory; see pressure.c */
+	uint32_t short_of; /* parts of the lock manager that need memory; see lru.c */
 	uint8_t write_failed;      /* xmote_th failed once: close says so */
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 

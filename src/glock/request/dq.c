@@ -11,6 +11,7 @@
 #include "glock/core/notify.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
+#include "glock/state/hold.h"
 #include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
@@ -45,6 +46,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (gh->flags & GLOCK_NOCACHE)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	glock__unlink(gl, gh);
+	glock__hold_let_go(gl, gh->mode);
 	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
 		if (gl_type(gl)->ops.unlock) {
@@ -135,6 +137,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		return err;
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
+	glock__tsan_release(gl);
 	/* Without operations this thread itself hands the glock to a waiter on another node. */
 	inline_work = !gl_type(gl)->has_ops && glock__inline_begin(gl, NULL);
 	glock__inline_poll(gl);

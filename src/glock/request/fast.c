@@ -4,6 +4,7 @@
 
 #include "glock/core/log.h"
 #include "glock/state/cache.h"
+#include "glock/state/hold.h"
 #include "glock/state/queue.h"
 
 #include "dq.h"
@@ -44,10 +45,13 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 
 /* ---- leaving ---- */
 
-/* Runs the queue of a closed word after a holder left the word. */
-static void fast_run_queue(struct glock *gl)
+/* Runs the queue of a closed word after a holder left the word. gh NULL: it never held the lock. */
+static void fast_run_queue(struct glock *gl, const struct glock__holder *gh)
 {
 	gl_lock(gl);
+	glock__fast_close(gl);
+	if (gh)
+		glock__hold_let_go(gl, gh->mode);
 	if (!FAULT(FAST_EXIT_RUNS_NO_QUEUE))
 		glock__run_queue(gl, true);
 	gl_unlock(gl);
@@ -66,7 +70,7 @@ void glock__fast_refused(struct glock__holder *gh)
 	 * it.
 	 */
 	if (!(old & GLOCK__FAST_OPEN))
-		fast_run_queue(gl);
+		fast_run_queue(gl, NULL);
 	atom_store32(&gh->state, 0);
 }
 
@@ -80,7 +84,7 @@ int glock__fast_dq_closed(struct glock__holder *gh)
 {
 	struct glock *gl = gh->gl;
 
-	fast_run_queue(gl);
+	fast_run_queue(gl, gh);
 	atom_store32(&gh->state, 0);
 	return glock__fast_rung(gl);
 }

@@ -14,6 +14,7 @@
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/events.h"
+#include "glock/state/hold.h"
 #include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
@@ -227,6 +228,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
+	glock__hold_asked(gl, gh->mode);
 	gl_busy(gl)->uncounted++;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
@@ -251,6 +253,7 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	err = check_recursion(gl, gh);
 	if (err)
 		return err;
+	glock__hold_asked(gl, gh->mode);
 	glock__list_add(&gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
 	glock__grant(gl, gh);
@@ -264,8 +267,10 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 {
 	gl_lock(gl);
-	if (gh_state(gh) & GLOCK__H_HOLDER)
+	if (gh_state(gh) & GLOCK__H_HOLDER) {
+		glock__hold_entered(gl);
 		glock__fast_from_list(gl, gh);
+	}
 	gl_unlock(gl);
 }
 

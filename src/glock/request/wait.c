@@ -10,7 +10,10 @@
 
 int glock_poll(const struct glock_holder *gh)
 {
-	return !(gh_state(gh_of(gh)) & GLOCK__H_WAIT);
+	if (gh_state(gh_of(gh)) & GLOCK__H_WAIT)
+		return 0;
+	glock__tsan_acquire(gh_of(gh)->gl);
+	return 1;
 }
 
 /* Returns the result of a request that does not wait any more. */

@@ -8,6 +8,7 @@
  */
 #include "exit.h"
 
+#include "glock/base/lock.h"
 #include "glock/base/tls.h"
 #include "glock/core/internal.h"
 #include "glock/core/log.h"
@@ -15,8 +16,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
-static pthread_mutex_t exit_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct glock__lock exit_lock;
 static struct glock__list opened = {&opened, &opened};
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
@@ -58,10 +60,10 @@ static void exit_handler(void)
 	/* No space of this process; or exit() in an operation, under the lock of a glock. */
 	if (!glock__generation() || glock__tls()->id.spinlocked)
 		return;
-	pthread_mutex_lock(&exit_lock);
+	glock__lock_take(&exit_lock);
 	for (struct glock__list *l = opened.next; l != &opened; l = l->next)
 		exit_report(glock__entry(l, struct glock_space, opened));
-	pthread_mutex_unlock(&exit_lock);
+	glock__lock_drop(&exit_lock);
 }
 
 static void exit_watch(void)
@@ -72,21 +74,21 @@ static void exit_watch(void)
 void glock__exit_add(struct glock_space *space)
 {
 	pthread_once(&exit_once, exit_watch);
-	pthread_mutex_lock(&exit_lock);
+	glock__lock_take(&exit_lock);
 	glock__list_add(&opened, &space->opened);
-	pthread_mutex_unlock(&exit_lock);
+	glock__lock_drop(&exit_lock);
 }
 
 void glock__exit_remove(struct glock_space *space)
 {
-	pthread_mutex_lock(&exit_lock);
+	glock__lock_take(&exit_lock);
 	glock__list_del(&space->opened);
-	pthread_mutex_unlock(&exit_lock);
+	glock__lock_drop(&exit_lock);
 }
 
 void glock__exit_forked(void)
 {
-	/* Another thread of the parent may have had the mutex at the fork. */
-	pthread_mutex_init(&exit_lock, NULL);
+	/* Another thread of the parent may have had the lock at the fork. */
+	memset(&exit_lock, 0, sizeof(exit_lock));
 	glock__list_init(&opened);
 }

@@ -10,6 +10,7 @@
 
 #include "base/version.h"
 #include "glock/base/probes.h"
+#include "glock/base/tsan.h"
 #include "glock/core/get_sites.h"
 #include "glock/core/lent.h"
 #include "glock/core/log.h"
@@ -76,7 +77,8 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 {
 	struct glock__type *t;
 
-	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->flags & ~TYPE_FLAGS)
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->hold_max < 0 ||
+	    o->flags & ~TYPE_FLAGS)
 		return -EINVAL;
 	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
 		return -EINVAL;
@@ -87,6 +89,7 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	t->known = true;
 	t->flags = o->flags;
 	t->hold = o->hold;
+	t->hold_max = o->hold_max;
 	if (o->ops)
 		memcpy(&t->ops, o->ops,
 		       o->ops->size < sizeof(t->ops) ? o->ops->size : sizeof(t->ops));
@@ -285,7 +288,8 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 			space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
 	}
-	space->fast = !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER);
+	space->fast =
+	    !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER) && !glock__tsan_there();
 	if (!err)
 		glock__publish_ready(space);
 	lm->owner = space;

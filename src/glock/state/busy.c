@@ -32,6 +32,7 @@ void glock__busy_attach(struct glock *gl)
 	glock__list_init(&b->holders);
 	b->work = (struct glock__work){.place = GLOCK__NO_PLACE};
 	b->hold = glock__hold_first(gl);
+	b->hold_state = (struct glock__hold_state){0};
 	b->more = more;
 	b->record = gl_record(gl);
 	b->gl = gl;

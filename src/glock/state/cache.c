@@ -121,6 +121,7 @@ static struct call op_begin(struct glock *gl, enum op op)
 
 	assert(gl_held(gl) && !tls->id.spinlocked);
 	assert(c.bit_lock || !c.rule->bit_lock);
+	glock__tsan_acquire(gl);
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
@@ -159,6 +160,7 @@ static void op_end(struct glock *gl, const struct call *c)
 {
 	struct glock__tls *tls = glock__tls();
 
+	glock__tsan_release(gl);
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {

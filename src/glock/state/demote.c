@@ -7,10 +7,11 @@
  * demote serves the waiting demands, too, because demands are merged.
  *
  * The hold time counts from the last grant by the lock manager. It counts also without a holder.
- * A thread that just let go may be about to come back, because it made no progress yet.
+ * A thread that just let go may be about to come back, because it made no progress yet. The program
+ * sets the hold time, or the policy of hold.c does.
  *
- * Linux 6.1 differs. There the hold time protects glocks of inodes only, and only while they have a
- * holder or waiter. It counts from any change of state.
+ * Linux 6.1 differs. There the hold time adapts by itself: it protects glocks of inodes only, and
+ * only while they have a holder or waiter. It counts from any change of state.
  */
 #include "demote.h"
 
@@ -18,18 +19,19 @@
 
 #include "cache.h"
 #include "events.h"
+#include "hold.h"
 #include "queue.h"
 #include "word.h"
 #include "work.h"
 
 #include <assert.h>
 
+#define HOLD_MAX 200000000 /* ns: the bound if the program sets none */
+
 /* ns */
 struct hold_rule {
 	int64_t min, max, more, less; /* max is also the hold time at first */
 };
-
-static const struct hold_rule hold_rule = {10000000, 200000000, 50000000, 25000000};
 
 static bool linux_6_1(const struct glock_space *space)
 {
@@ -39,18 +41,15 @@ static bool linux_6_1(const struct glock_space *space)
 /* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
 static struct hold_rule rule_of(const struct glock_space *space)
 {
-	int64_t hz = space->hz, tick;
+	int64_t hz = space->hz, tick = 1000000000 / hz;
 
-	if (!linux_6_1(space))
-		return hold_rule;
-	tick = 1000000000 / hz;
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
 
-/* Tells whether the hold time adapts. */
+/* Tells whether the hold time adapts as in Linux 6.1. */
 static bool adaptive(const struct glock *gl)
 {
-	return gl_type(gl)->hold == 0;
+	return gl_type(gl)->hold == 0 && linux_6_1(gl_space(gl));
 }
 
 void glock__hold_types(struct glock_space *space)
@@ -58,7 +57,11 @@ void glock__hold_types(struct glock_space *space)
 	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		struct glock__type *t = &space->types[i];
 
-		t->hold_first = t->hold > 0 ? t->hold : t->hold == 0 ? rule_of(space).max : 0;
+		t->hold_first = t->hold > 0 ? t->hold : 0;
+		if (t->hold == 0 && linux_6_1(space))
+			t->hold_first = rule_of(space).max;
+		if (!t->hold_max)
+			t->hold_max = HOLD_MAX;
 	}
 }
 
@@ -152,7 +155,7 @@ static int64_t held_until(struct glock *gl)
 
 void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 {
-	int64_t until = held_until(gl);
+	int64_t until;
 
 	assert(gl_held(gl));
 	/*
@@ -162,6 +165,7 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 	if (glock__mode_is_down(to, gl->state) && !linux_6_1(gl_space(gl)) &&
 	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
+	until = glock__hold_adapts(gl) ? glock__hold_bast(gl, to) : held_until(gl);
 	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
 	    !glock__is_held(gl))
 		until = 0;
@@ -182,7 +186,7 @@ void glock__demote_if_due(struct glock *gl)
 	 */
 	if (gl->state == GLOCK_UN && gl->flags & GLOCK__F_LOCK)
 		return;
-	until = held_until(gl);
+	until = glock__hold_adapts(gl) ? glock__hold_look(gl) : held_until(gl);
 	if (until) {
 		glock__work_queue(gl, until);
 		return;

@@ -18,10 +18,10 @@ void glock__demote_done(struct glock *gl);
 void glock__demote_if_due(struct glock *gl);
 /* Handles the demand of another node: holds the glock for its hold time, or demotes it now. */
 void glock__hold_or_demote(struct glock *gl, enum glock_mode to);
-/* The hold time gets shorter because nodes fight for the glock; longer after a long wait. */
+/* As in Linux 6.1: shortens the hold time, because nodes fight for the glock; or lengthens it. */
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);
-/* Sets hold_first of each type, when the flags and the types of the space are known. */
+/* Sets hold_first and hold_max of each type, when flags and types of the space are known. */
 void glock__hold_types(struct glock_space *space);
 
 #endif

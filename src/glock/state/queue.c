@@ -22,6 +22,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "hold.h"
 #include "inline_work.h"
 #include "shortcuts.h"
 #include "show.h"
@@ -189,6 +190,8 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 		glock__hold_grow(gl);
 	count_wait(gl, waited);
 	glock__publish_granted(gl, gh->mode, 1);
+	glock__hold_count(gl, gh->mode, 1);
+	glock__hold_waited(gl, gh->asked);
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
@@ -407,6 +410,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		run_later(gl, leave);
 		return true;
 	}
+	glock__hold_giving_up(gl);
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
 	gl_busy(gl)->target = to;
 	glock__xmote(gl, to);

@@ -9,6 +9,8 @@
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 
+#include "hold_state.h"
+
 #include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -30,6 +32,8 @@ void glock__fast_fold(struct glock *gl)
 			    sh + ex);
 	glock__publish_granted(gl, GLOCK_SH, sh);
 	glock__publish_granted(gl, GLOCK_EX, ex);
+	glock__hold_count(gl, GLOCK_SH, sh);
+	glock__hold_count(gl, GLOCK_EX, ex);
 }
 
 void glock__fast_shut(struct glock *gl)
@@ -84,7 +88,8 @@ static bool may_open(struct glock *gl)
 	b = gl_busy(gl);
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
 		return false;
-	if (b->measure_next || b->measured) /* the fast path reads no clock */
+	/* The fast path reads no clock. And the policy of the hold time sees each use meanwhile. */
+	if (b->measure_next || b->measured || glock__hold_sees_uses(gl))
 		return false;
 	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;

@@ -22,6 +22,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "hold.h"
 #include "inline_work.h"
 #include "pressure.h"
 #include "queue.h"
@@ -57,6 +58,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
 	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
+	if (to == GLOCK_EX)
+		glock__hold_granted(gl);
 }
 
 /*
@@ -165,6 +168,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		return;
 	}
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
+		glock__hold_given_up(gl);
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}

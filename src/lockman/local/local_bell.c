@@ -6,6 +6,8 @@
 
 #include "base/cpu.h"
 
+enum { WAKE_UP_MIN = 1000, WAKE_UP_MAX = 10000000 }; /* ns */
+
 /*
  * Returns the bit of the thread that has to be woken, or 0. A leader that is awake looks before it
  * goes away.
@@ -27,8 +29,29 @@ void glock__local_wake(struct slot *slot)
 {
 	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
 
-	if (who)
-		atom_wake_bits(&slot->bell.rung, 1, who);
+	if (!who)
+		return;
+	atom_store32(&slot->woken, (uint32_t)local_now() | 1);
+	atom_wake_bits(&slot->bell.rung, 1, who);
+}
+
+/*
+ * The mean moves by an eighth. A sample counts as at most eight times the mean, because a process
+ * that was stopped once says nothing of the next wake-up. Any process may write to the slot.
+ */
+void glock__local_note_wake_up(struct local *l)
+{
+	uint32_t at = atom_load32(&l->slot->woken), mean = l->lm.wake_up;
+	int64_t most = mean ? 8 * (int64_t)mean : WAKE_UP_MAX, late;
+
+	if (!at)
+		return;
+	atom_store32(&l->slot->woken, 0);
+	late = (uint32_t)local_now() - at;
+	late = late < most ? late : most;
+	late = mean ? mean + (late - mean) / 8 : late;
+	late = late < WAKE_UP_MIN ? WAKE_UP_MIN : late > WAKE_UP_MAX ? WAKE_UP_MAX : late;
+	atom_store32(&l->lm.wake_up, (uint32_t)late);
 }
 
 /* ---- wake-ups that the polling thread puts off ---- */

@@ -313,6 +313,8 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
+/* A thread that slept on this node's bell was woken: learns how long that took. */
+void glock__local_note_wake_up(struct local *l);
 
 /*
  * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups

@@ -104,7 +104,8 @@ struct slot {
 	uint32_t cpu; /* a hint: 1 + the CPU on which the leader slept last; 0: not known */
 	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid; 0: not known */
 	uint32_t short_of; /* a bit for each table for which the node is to give back idle locks */
-	uint32_t reserved[9];
+	uint32_t woken;    /* the time of the last wake-up in ns, modulo 2^32, or 0: a hint */
+	uint32_t reserved[8];
 };
 #define SLOT_RECOVERS 0x1u   /* the node can repair what a dead node left */
 #define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: grants wait until that has ended */

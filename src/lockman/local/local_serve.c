@@ -214,9 +214,10 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
 	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !must_poll(l, idle_sleep))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
-	if (is_rung(l->slot))
+	if (is_rung(l->slot)) {
+		glock__local_note_wake_up(l);
 		look_at_bell(l, bit);
-	else
+	} else
 		bell_clear(l->slot, bit);
 	return err == -EINTR ? err : 0;
 }

@@ -47,9 +47,26 @@ static int64_t message_due(const struct glock__sim *sim, const struct sim__messa
 	return until > m->at ? until : m->at;
 }
 
+/* Returns the first message in the order of time. */
+static size_t message_first(const struct glock__sim *sim)
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i < sim->n; i++) {
+		int64_t x = message_due(sim, &sim->messages[i]);
+		int64_t y = message_due(sim, &sim->messages[first]);
+
+		if (x < y || (x == y && sim->messages[i].order < sim->messages[first].order))
+			first = i;
+	}
+	return first;
+}
+
 /* Returns the i'th message in the order of time. Few enough are there to look through. */
 static size_t message_nth(struct glock__sim *sim, size_t i)
 {
+	if (!i)
+		return message_first(sim);
 	for (size_t a = 0;; a++) {
 		const struct sim__message *m = &sim->messages[a];
 		size_t before = 0;

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.c - see hold.h.
+ *
+ *   H     the time of a hand-over: from the end of a use here to the next use on another node
+ *   gap   the time from the end of a use here to the next use here; short: at most 1.5 H
+ *   mean  the mean of the short gaps
+ *   p     the chance that a gap is short
+ *
+ * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
+ * for the one that wants to write. In EX two rules count:
+ *
+ *   1. The glock stays for SHARE * (H - mean) after its grant. Then hand-overs cost at most one
+ *      part in SHARE + 1 of the time.
+ *   2. Within that time an unused glock stays for `patience` after its last use, if the use that
+ *      may come saves more than the wait costs: p * (H - mean) > (1 - p) * patience.
+ *
+ * If a demand leaves SH to this node, only uses in EX count, because reads go on. The same holds if
+ * few uses are in EX.
+ *
+ * Gaps are measured while a demand waits: the word of the glock is closed then, so that each use
+ * goes by the queue, which reads the clock. If uses follow each other quickly, the word is opened
+ * again. Then the policy looks from time to time whether the count of uses has grown.
+ */
+#include "hold.h"
+
+#include "glock/core/lent.h"
+
+#include "queue.h"
+#include "word.h"
+#include "work.h"
+
+#include <assert.h>
+
+enum {
+	SHARE = 25,       /* parts of use for each part of hand-over: 96 % of the limit */
+	FEW_EX = 2,       /* if less than one use of so many is in EX, only uses in EX count */
+	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
+	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
+	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
+};
+
+static struct glock__hold_state *state_of(const struct glock *gl)
+{
+	return &gl_busy(gl)->hold_state;
+}
+
+/* Returns the record for reading; NULL: no node has demanded the glock yet, or without memory. */
+static const struct glock__hold_policy *policy_of(const struct glock *gl)
+{
+	const struct glock__lent *l = glock__lent_of(gl);
+
+	return l ? &l->policy.hold : NULL;
+}
+
+static struct glock__hold_policy *edit(const struct glock *gl)
+{
+	return &glock__policy_edit(glock__lent_of(gl))->hold;
+}
+
+static void note(const struct glock *gl, enum glock__hold_why why)
+{
+	edit(gl)->why = (uint8_t)why;
+}
+
+/* ---- what the rules need ---- */
+
+static int64_t hand_over(const struct glock__hold_policy *p)
+{
+	return (int64_t)p->release + p->enter;
+}
+
+/* Returns how long a gap may be that counts as short. */
+static int64_t short_gap(const struct glock__hold_policy *p)
+{
+	return hand_over(p) + hand_over(p) / 2;
+}
+
+/* Returns what a use saves that follows soon. */
+static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
+{
+	int64_t gain = hand_over(p) - p->mean[u];
+
+	return gain > 0 ? gain : 0;
+}
+
+/*
+ * Returns how long an unused glock is kept. Half a short gap at least, because gaps vary. 1.5 times
+ * the mean, because a use that the library cannot see, as of a mapped page, follows the last use
+ * after the same time each time.
+ */
+static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
+{
+	int64_t most = short_gap(p), time = p->mean[u] + p->mean[u] / 2;
+
+	return time > most ? most : time < most / 2 ? most / 2 : time;
+}
+
+static bool pays(const struct glock__hold_policy *p, enum glock__hold_uses u)
+{
+	return p->likely[u] * gain(p, u) > (65536 - p->likely[u]) * patience(p, u);
+}
+
+static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
+{
+	bool few = FEW_EX * (uint64_t)p->n[GLOCK__USES_EX] < p->n[GLOCK__USES_ANY];
+
+	return to == GLOCK_SH || few ? GLOCK__USES_EX : GLOCK__USES_ANY;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Returns the end of the hold time of a grant at that time, and publishes the hold time. */
+static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
+{
+	int64_t hold = earlier(SHARE * gain(policy_of(gl), u), gl_type(gl)->hold_max);
+
+	gl_busy(gl)->hold = hold;
+	/* Other processes may write to a record, so the time of the grant may be any number. */
+	return granted_at < 0 || granted_at > gl_now(gl) ? 0 : granted_at + hold;
+}
+
+/* ---- samples ---- */
+
+static void gap_sample(struct glock *gl, enum glock__hold_uses u, int64_t gap)
+{
+	struct glock__hold_policy *p = edit(gl);
+	bool is_short = gap <= short_gap(p);
+
+	state_of(gl)->ended[u] = 0;
+	glock__hold_learn16(&p->likely[u], is_short ? 65536 : 0);
+	if (is_short)
+		glock__hold_learn32(&p->mean[u], gap);
+}
+
+static void time_sample(uint32_t *mean, int64_t sample)
+{
+	int64_t most = (int64_t)*mean * JUMP + JUMP_NS;
+
+	if (!*mean)
+		*mean = sample < 0 ? 0 : sample > UINT32_MAX ? UINT32_MAX : (uint32_t)sample;
+	else
+		glock__hold_learn32(mean, sample < most ? sample : most);
+}
+
+/* At each demand: adds the uses since the last demand, and makes older ones count less. */
+static void count_sample(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+	struct glock__hold_policy *p = edit(gl);
+
+	for (unsigned int u = 0; u < GLOCK__USES_MAX; u++) {
+		uint32_t n = s->n[u] - s->demanded[u];
+
+		p->n[u] -= p->n[u] / 8;
+		p->n[u] += n < UINT32_MAX / 256 ? 16 * n : UINT32_MAX / 16;
+		s->demanded[u] = s->n[u];
+	}
+}
+
+/* The last use ended before, at an unknown time. */
+static void note_end(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (!s->ended[GLOCK__USES_ANY])
+		s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX) {
+		s->ended[GLOCK__USES_EX] = gl_now(gl);
+		s->blocked = 0;
+	}
+}
+
+/* ---- decisions ---- */
+
+/* Tells whether a use goes on that counts. */
+static bool is_used(struct glock *gl, enum glock__hold_uses u)
+{
+	const struct glock__holder *first;
+
+	if (u == GLOCK__USES_ANY)
+		return glock__is_held(gl);
+	first = glock__first_holder(gl);
+	return (first && first->mode == GLOCK_EX) || glock__fast_mode(gl) == GLOCK_EX;
+}
+
+/* Returns the time until which a glock stays that is unused since `ended`; 0: it goes now. */
+static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t ended)
+{
+	const struct glock__hold_policy *p = policy_of(gl);
+	int64_t end = end_of_hold(gl, u, gl_record(gl)->granted_at), until;
+
+	if (!pays(p, u)) {
+		note(gl, hand_over(p) ? GLOCK__HOLD_SELDOM : GLOCK__HOLD_UNKNOWN);
+		return 0;
+	}
+	until = ended + patience(p, u);
+	/* After the first use the program may touch what is mapped, however long that use was. */
+	if (state_of(gl)->n[GLOCK__USES_ANY] - state_of(gl)->at_grant <= 1)
+		end = later(end, earlier(until, gl_record(gl)->granted_at + gl_type(gl)->hold_max));
+	until = earlier(until, end);
+	note(gl, until > gl_now(gl) ? GLOCK__HOLD_IN_USE :
+		 until == end	    ? GLOCK__HOLD_ENDED :
+				      GLOCK__HOLD_UNUSED);
+	return until > gl_now(gl) ? until : 0;
+}
+
+static int64_t used_until(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
+{
+	int64_t until = end_of_hold(gl, u, granted_at);
+
+	note(gl, until > gl_now(gl)		? GLOCK__HOLD_IN_USE :
+		 !hand_over(policy_of(gl))	? GLOCK__HOLD_UNKNOWN :
+						  GLOCK__HOLD_ENDED);
+	return until > gl_now(gl) ? until : 0;
+}
+
+int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
+{
+	/* The grant in EX that this node has asked for may come after the demand. */
+	bool coming = gl->flags & GLOCK__F_LOCK && gl_busy(gl)->req == GLOCK_EX &&
+		      gl->state != GLOCK_EX && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
+	bool held = glock__is_held(gl);
+	enum glock__hold_uses u;
+
+	if (!policy_of(gl))
+		return 0;
+	count_sample(gl);
+	u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), to);
+	state_of(gl)->counting = false;
+	if (coming)
+		return used_until(gl, u, gl_now(gl));
+	if (!held)
+		note_end(gl);
+	if (gl->state != GLOCK_EX) {
+		note(gl, GLOCK__HOLD_SHARED);
+		return 0;
+	}
+	return is_used(gl, u) ? used_until(gl, u, gl_record(gl)->granted_at)
+			      : unused_until(gl, u, gl_now(gl));
+}
+
+/* Looks whether the glock was used by its word since the last look. */
+static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
+{
+	struct glock__hold_state *s = state_of(gl);
+	int64_t next = patience(policy_of(gl), u);
+	uint32_t before = s->looked;
+
+	s->looked = s->n[u];
+	if (!is_used(gl, u) && s->n[u] == before) {
+		note(gl, GLOCK__HOLD_UNUSED);
+		return 0;
+	}
+	gap_sample(gl, u, policy_of(gl)->mean[u]);
+	return earlier(used_until(gl, u, gl_record(gl)->granted_at),
+		       gl_now(gl) + (next > QUICK_NS ? next : QUICK_NS));
+}
+
+int64_t glock__hold_look(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+	bool held = glock__is_held(gl);
+	enum glock__hold_uses u;
+	int64_t until = 0;
+
+	if (policy_of(gl) && gl->state == GLOCK_EX) {
+		u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), gl_busy(gl)->demote_state);
+		if (s->counting)
+			until = count_until(gl, u);
+		else if (!is_used(gl, u) && s->ended[u])
+			until = unused_until(gl, u, s->ended[u]);
+		else
+			until = used_until(gl, u, gl_record(gl)->granted_at);
+	}
+	if (until)
+		return until;
+	s->counting = false;
+	if (!held)
+		note_end(gl);
+	return 0;
+}
+
+void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
+{
+	struct glock__hold_state *s = state_of(gl);
+	enum glock__hold_uses u;
+	int64_t until;
+
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) || !glock__hold_adapts(gl) ||
+	    !policy_of(gl))
+		return;
+	s->counting = false;
+	if (mode == GLOCK_EX) {
+		s->ended[GLOCK__USES_EX] = gl_now(gl);
+		s->blocked = 0;
+	}
+	if (glock__is_held(gl))
+		return;
+	s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	if (glock__first_waiter(gl)) /* a gap of 0 */
+		glock__hold_asked(gl, (enum glock_mode)glock__first_waiter(gl)->mode);
+	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || gl->state != GLOCK_EX)
+		return;
+	u = (enum glock__hold_uses)policy_of(gl)->uses;
+	until = s->ended[u] ? unused_until(gl, u, s->ended[u])
+			    : used_until(gl, u, gl_record(gl)->granted_at);
+	if (until) {
+		glock__work_queue(gl, until);
+		return;
+	}
+	gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
+	gl->flags |= GLOCK__F_DEMOTE;
+}
+
+void glock__hold_asked(struct glock *gl, enum glock_mode mode)
+{
+	struct glock__hold_state *s = state_of(gl);
+	int64_t before = s->asked;
+
+	if (!s->ended[GLOCK__USES_ANY] && !(s->ended[GLOCK__USES_EX] && mode == GLOCK_EX))
+		return;
+	if (!glock__hold_adapts(gl) || !policy_of(gl))
+		return;
+	s->asked = gl_now(gl);
+	if (mode == GLOCK_EX && s->ended[GLOCK__USES_EX])
+		gap_sample(gl, GLOCK__USES_EX, s->asked - s->ended[GLOCK__USES_EX] - s->blocked);
+	if (s->ended[GLOCK__USES_ANY])
+		gap_sample(gl, GLOCK__USES_ANY, s->asked - s->ended[GLOCK__USES_ANY]);
+	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || s->asked - before > QUICK_NS)
+		return;
+	s->counting = true;
+	s->looked = s->n[policy_of(gl)->uses];
+	glock__work_queue(gl, earlier(s->asked + QUICK_NS,
+				      end_of_hold(gl, (enum glock__hold_uses)policy_of(gl)->uses,
+						  gl_record(gl)->granted_at)));
+}
+
+/* ---- the cost of a hand-over ---- */
+
+void glock__hold_granted(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	s->fresh = true;
+	s->at_grant = s->n[GLOCK__USES_ANY];
+}
+
+void glock__hold_entered(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (!s->fresh || !glock__hold_adapts(gl) || !policy_of(gl))
+		return;
+	s->fresh = false;
+	time_sample(&edit(gl)->enter, gl_now_anew(gl) - gl_record(gl)->granted_at);
+}
+
+void glock__hold_giving_up(struct glock *gl)
+{
+	if (glock__hold_adapts(gl))
+		state_of(gl)->give_up = gl->state == GLOCK_EX ? gl_now(gl) : 0;
+}
+
+void glock__hold_given_up(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (s->give_up && policy_of(gl)) {
+		time_sample(&edit(gl)->release,
+			    gl_now(gl) - s->give_up + atom_load32(&gl_space(gl)->lm->wake_up));
+		glock__lent_teach(gl);
+	}
+	s->give_up = 0;
+}

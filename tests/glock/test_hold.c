@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_hold.c - tests the policy of the hold time: one node, other nodes that demand its glock.
+ *
+ * A hand-over takes H here: the lock manager needs so long to take a grant back.
+ */
+#include "glock/core/lent.h"
+#include "glock/state/busy.h"
+#include "rig.h"
+
+#define H (1 * RIG_MS)
+
+enum { TYPE = 20, BOUNDED = 21 };
+
+static struct glock_holder gh, other;
+
+/* Asks for the glock. Giving it up may be under way, which takes H. */
+static void get_it(struct glock *gl, enum glock_mode mode)
+{
+	bool leaves = rig.open;
+
+	rig_nq(&gh, gl, mode, 0);
+	if (leaves) {
+		rig_pass(H);
+		rig_answer(0);
+	}
+	if (rig.open)
+		rig_answer(0);
+	assert_true(glock_poll(&gh));
+}
+
+/* Gives the glock up if that is due, which takes H. Returns whether it is gone. */
+static bool given_up(struct glock *gl)
+{
+	if (rig.open) {
+		rig_pass(H);
+		rig_answer(0);
+	}
+	return gl->state == GLOCK_UN;
+}
+
+/* Uses the glock for `use`, with a demand that waits, and lets it go. */
+static void use_it(struct glock *gl, int64_t use)
+{
+	get_it(gl, GLOCK_EX);
+	if (!(gl->flags & (GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE)))
+		rig_bast(gl, GLOCK__EX);
+	rig_pass(use);
+	rig_dq(&gh);
+}
+
+/* As many turns as a policy may take to learn: each use follows the last one after `gap`. */
+static void ten_turns(struct glock *gl, int64_t gap)
+{
+	for (int i = 0; i < 10; i++) {
+		use_it(gl, H / 100);
+		if (gap > H)
+			given_up(gl);
+		rig_pass(gap);
+	}
+}
+
+/* Lets the lock go at last, so that no record is left. */
+static void finish(struct glock *gl)
+{
+	rig_pass(300 * RIG_MS);
+	given_up(gl);
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_put(gl);
+}
+
+static enum glock__hold_why why(struct glock *gl)
+{
+	enum glock__hold_why why;
+
+	gl_lock(gl);
+	why = (enum glock__hold_why)glock__lent_of(gl)->policy.hold.why;
+	gl_unlock(gl);
+	return why;
+}
+
+static int setup(void **state)
+{
+	static const struct glock_type_options types[] = {
+	    {.size = sizeof(types[0]), .type = TYPE, .name = "own"},
+	    {.size = sizeof(types[0]), .type = BOUNDED, .name = "bounded", .hold_max = 5 * H}};
+	struct glock_space_options o = {.types = types, .n_types = ARRAY_SIZE(types)};
+
+	(void)state;
+	rig_open_with(&o);
+	return 0;
+}
+
+/* Nothing is known of the glock: it is given up at once. */
+static void hold_nothing_known(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+	rig_pass(20 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	assert_non_null(rig.open);
+	assert_int_equal(why(gl), GLOCK__HOLD_UNKNOWN);
+	finish(gl);
+}
+
+/* Ten hand-overs teach that uses follow soon. Then an unused lock stays, for 1.5 H at most. */
+static void hold_learns_and_gives_up(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	use_it(gl, H / 100);
+	assert_null(rig.open);
+	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
+	assert_int_equal(why(gl), GLOCK__HOLD_IN_USE);
+	rig_pass(H / 2);
+	assert_null(rig.open);
+	rig_pass(H);
+	assert_non_null(rig.open);
+	assert_int_equal(why(gl), GLOCK__HOLD_UNUSED);
+	finish(gl);
+}
+
+/* Ten long gaps teach that no use will come: the lock is given up at once again. */
+static void hold_forgets(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	ten_turns(gl, 50 * H);
+	use_it(gl, H / 100);
+	assert_non_null(rig.open);
+	assert_int_equal(why(gl), GLOCK__HOLD_SELDOM);
+	finish(gl);
+}
+
+/* A lock in constant use is kept for 25 hand-overs, less the gaps. */
+static void hold_in_constant_use(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+	int64_t began;
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	rig_pass(10 * H);
+	given_up(gl);
+	get_it(gl, GLOCK_EX);
+	rig_bast(gl, GLOCK__EX);
+	for (began = rig.now; !rig.open && rig.now < began + 100 * H;) {
+		rig_pass(H / 10);
+		rig_dq(&gh);
+		if (rig.open)
+			break;
+		rig_pass(H / 10);
+		if (!rig.open)
+			get_it(gl, GLOCK_EX);
+	}
+	assert_in_range(rig.now - began, 20 * H, 26 * H);
+	finish(gl);
+}
+
+/* The program's bound is shorter, and wins. */
+static void hold_bounded(void **state)
+{
+	struct glock *gl = rig_glock(BOUNDED, 1);
+	int64_t began;
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	rig_pass(10 * H);
+	given_up(gl);
+	get_it(gl, GLOCK_EX);
+	rig_bast(gl, GLOCK__EX);
+	began = rig.now;
+	rig_pass(4 * H);
+	assert_false(gl->flags & GLOCK__F_DEMOTE);
+	rig_pass(2 * H);
+	assert_true(gl->flags & GLOCK__F_DEMOTE);
+	assert_int_equal(glock__look(gl).hold, 5 * H);
+	assert_in_range(rig.now - began, 5 * H, 6 * H);
+	rig_dq(&gh);
+	finish(gl);
+}
+
+/* SH is given up at once, whatever is known. */
+static void hold_shared(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	rig_pass(10 * H);
+	given_up(gl);
+	get_it(gl, GLOCK_SH);
+	rig_dq(&gh);
+	rig_bast(gl, GLOCK__EX);
+	assert_non_null(rig.open);
+	assert_int_equal(why(gl), GLOCK__HOLD_SHARED);
+	finish(gl);
+}
+
+/* A demand that leaves SH to this node counts its uses in EX only. */
+static void hold_reads_do_not_count(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		use_it(gl, H / 100);
+		for (int r = 0; r < 20 && !rig.open; r++) {
+			rig_pass(H / 10);
+			if (gl->state == GLOCK_UN)
+				break;
+			rig_nq(&other, gl, GLOCK_SH, 0);
+			if (glock_poll(&other))
+				rig_dq(&other);
+			else
+				glock_cancel(&other);
+		}
+		rig_pass(20 * H);
+		given_up(gl);
+	}
+	get_it(gl, GLOCK_EX);
+	rig_bast(gl, GLOCK__PR);
+	rig_dq(&gh);
+	assert_non_null(rig.open);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_SH);
+	rig_bast(gl, GLOCK__EX);
+	finish(gl);
+}
+
+/* A new glock begins with what its type knows. */
+static void hold_begins_as_its_type(void **state)
+{
+	struct glock *gl = rig_glock(TYPE, 1);
+
+	(void)state;
+	ten_turns(gl, H / 10);
+	finish(gl);
+	gl = rig_glock(TYPE, 2);
+	get_it(gl, GLOCK_EX);
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(why(gl), GLOCK__HOLD_IN_USE);
+	rig_pass(H / 100);
+	rig_dq(&gh);
+	assert_null(rig.open);
+	finish(gl);
+}
+
+#define HOLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    HOLD_TEST(hold_nothing_known),	 HOLD_TEST(hold_learns_and_gives_up),
+	    HOLD_TEST(hold_forgets),		 HOLD_TEST(hold_in_constant_use),
+	    HOLD_TEST(hold_bounded),		 HOLD_TEST(hold_shared),
+	    HOLD_TEST(hold_reads_do_not_count), HOLD_TEST(hold_begins_as_its_type),
+	};
+
+	return RUN_TESTS(tests);
+}
