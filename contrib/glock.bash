@@ -22,7 +22,7 @@ _glock() {
 	COMPREPLY=()
 
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run ls stat top trace demote rm bench version --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'run ls stat top trace demote rm bench sqlite version --help --version' -- "$cur")
 		return
 	fi
 	# the first argument that is no option and no value of an option

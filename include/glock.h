@@ -232,7 +232,7 @@ enum glock_type {
  * thirty times as long as the fast path to a cached glock.
  */
 #define GLOCK_MOVABLE 0x1000u
-#define GLOCK_FLAGS_ALL 0x1fffu
+#define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -290,18 +290,18 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * locks an operation runs under. The bit lock means that a change of state goes on, and that no
  * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
- *               bit lock    spinlock    may block   thread
- *   xmote_th    yes         no          yes         work, or the one in glock_sync(); with sync 0
+ *                bit lock   spinlock    may block   thread
+ *   xmote_th     yes        no          yes         work, or the one in glock_sync(); with sync 0
  *                                                   also the waiting one
- *   xmote_bh    yes         no          yes         work, or the waiting one
- *   inval       yes         no          yes         work
- *   instantiate yes         no          yes         work, or the waiting one
- *   demote_ok   sometimes   yes         no          any
- *   lock        yes         no          yes         work, or the waiting one
- *   unlock      yes         no          yes         the one in glock_dq()
- *   dump        sometimes   yes         no          any
- *   callback    sometimes   yes         no          any
- *   lost        sometimes   yes         no          any
+ *   xmote_bh     yes        no          yes         work, or the waiting one
+ *   inval        yes        no          yes         work
+ *   instantiate  yes        no          yes         work, or the waiting one
+ *   demote_ok    sometimes  yes         no          any
+ *   lock         yes        no          yes         work, or the waiting one
+ *   unlock       yes        no          yes         the one in glock_dq()
+ *   dump         sometimes  yes         no          any
+ *   callback     sometimes  yes         no          any
+ *   lost         sometimes  yes         no          any
  *
  * "work" is a thread that runs the work. "the waiting one" is a thread in glock_nq() or
  * glock_wait(), for its own request. See "Callbacks" above.
@@ -390,6 +390,7 @@ struct glock_ops {
 
 #define GLOCK_HOLD_NONE (-1) /* no hold time */
 
+/* A type of a space: its operations, its hold time and its rules. */
 struct glock_type_options {
 	size_t size;        /* sizeof(struct glock_type_options), in each entry of an array */
 	unsigned int type;  /* enum glock_type, or a number of the program's own */
@@ -562,6 +563,8 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 int glock_space_close(struct glock_space *space);
 
 /*
+ * Let the program do the work of the space, in place of the library.
+ *
  * With GLOCK_SPACE_DISPATCH glock_space_fd() returns an fd that is readable when there is work;
  * else -1. The fd belongs to the library: poll it, and do nothing else with it.
  *
@@ -664,7 +667,7 @@ struct glock_space *glock_space_of(const struct glock *gl);
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);
 
-/* For dumps only: say whether the cache is dirty, and how many pages it has. At once. */
+/* Say, for dumps only, whether the cache is dirty and how many pages it has. At once. */
 void glock_set_dirty(struct glock *gl, int dirty);
 void glock_set_pages(struct glock *gl, unsigned long pages);
 
@@ -733,14 +736,14 @@ int glock_nq_at(struct glock_holder *gh, const char *where);
 int glock_dq(struct glock_holder *gh);
 
 /*
- * As glock_dq(). Then waits until a demand that is due is met; with NOCACHE, until the lock is
- * given back. The wait lasts for as long as other holders of this node have the lock. -EDEADLK:
- * called from a callback; the lock is let go all the same.
+ * Lets the lock go as glock_dq() does. Then waits until a demand that is due is met; with NOCACHE,
+ * until the lock is given back. The wait lasts for as long as other holders of this node have the
+ * lock. -EDEADLK: called from a callback; the lock is let go all the same.
  */
 int glock_dq_wait(struct glock_holder *gh);
 
 /*
- * For a request with ASYNC. Returns 1 if the request was granted or has failed, so that
+ * Looks at a request with ASYNC. Returns 1 if the request was granted or has failed, so that
  * glock_wait() does not block; else 0. At once, from any thread. With GLOCK_SPACE_DISPATCH the
  * result becomes 1 only if a thread dispatches.
  */

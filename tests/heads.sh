@@ -50,7 +50,7 @@ heads() {
 	result $? "each file of $1 begins with its name"
 }
 
-for folder in src tests bench examples contrib docs man; do
+for folder in src tests bench bindings examples contrib docs man; do
 	heads "$folder"
 done
 plan

@@ -27,8 +27,8 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct command cmd_bench, cmd_demote, cmd_ls, cmd_rm, cmd_run, cmd_stat, cmd_top,
-    cmd_trace, cmd_version;
+extern const struct command cmd_bench, cmd_demote, cmd_ls, cmd_rm, cmd_run, cmd_sqlite, cmd_stat,
+    cmd_top, cmd_trace, cmd_version;
 
 /* The command that runs. complain() and similar functions print its name. */
 extern const struct command *cli_command;

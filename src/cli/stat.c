@@ -165,7 +165,7 @@ static void set_counts(json_t *o, const struct glock__busy_record *more)
 	set_number(o, "tries_failed", c->tries_failed);
 }
 
-/* What glock_choose() knows of the glock; null: not known. */
+/* Adds the knowledge that glock_choose() has of the glock; null: not known. */
 static void set_choice(json_t *o, const struct glock__choice_policy *c)
 {
 	bool known = c->uses >= GLOCK__USES_KNOWN;

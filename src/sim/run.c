@@ -378,16 +378,20 @@ static int run_steps(void)
 
 /* ---- a run ---- */
 
-/* After an error some nodes still run. */
+/* After an error some nodes still run. A task that is gone may have had a lock. */
 static void end_nodes(void)
 {
 	for (unsigned int i = 0; i < run->o.nodes; i++) {
+		struct glock_space *space = run->node[i].space;
+
 		tasks_kill(i);
-		if (run->node[i].space)
-			glock__space_kill(run->node[i].space);
+		glock__threads_lock.word = 0;
+		if (space) {
+			space->lock.word = space->work.lock.word = 0;
+			glock__space_kill(space);
+		}
 		run->node[i].space = NULL;
 	}
-	glock__threads_lock.word = 0; /* a task that is gone may have had the lock */
 	tasks_reap();
 }
 

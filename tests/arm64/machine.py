@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # machine.py - runs tests of a cross build on an emulated arm64 machine with Debian's kernel.
 #
-# Usage: machine.py ROOT BUILD SUITE...
+# Usage: machine.py ROOT BUILD NAME... A NAME is a suite or a test. -NAME leaves a test out.
 #
 # ROOT is a root of root.sh with the packages of KERNEL below. The machine has it read-only over 9p,
 # with a writable layer of memory above it. The source and BUILD have the same paths there as here.
@@ -55,12 +55,12 @@ exec switch_root /root /bin/sh /results/run-tests
 
 
 def tests_of(build, suites):
-    """Returns the tests of these suites. A name with an underscore is a single test."""
+    """Returns the tests with one of these names or in one of these suites."""
     out = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True,
                          check=True).stdout
     return [test for test in json.loads(out)
-            if test["name"] in suites or
-            {suite.split(":")[-1] for suite in test["suite"]} & set(suites)]
+            if "-" + test["name"] not in suites and
+            {test["name"], *(suite.split(":")[-1] for suite in test["suite"])} & set(suites)]
 
 
 def script_of(tests, build, results):

@@ -631,6 +631,28 @@ static void a_silent_node_is_the_cause(void **state)
 	    has_banner(frame(s, 0), "node2 silent for 5.00 s: 1 wait on 1 file began then"));
 }
 
+/* The files are those of the waits that began then. A later wait has a file of its own. */
+static void files_of_the_waits_that_began_then(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clock(s, t, "node1");
+		if (!t)
+			scene_clock(s, t, "node2");
+		if (!t)
+			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+		LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0,
+		     .action = t ? 2 : 0, .requested = t ? 3 : -1, .gets = {9, 9},
+		     .wait_us = t ? STAMP(0.5) : 0);
+		LINE(t, "node1", .ino = 513, .level = 0, .flags = t == 2 ? 0x443 : 0,
+		     .action = t == 2 ? 2 : 0, .requested = t == 2 ? 3 : -1, .gets = {9, 9},
+		     .wait_us = t == 2 ? STAMP(8) : 0);
+	}
+	scene_json(s);
+	assert_true(has_banner(frame(s, 1), ": 1 wait on 1 file began then, 1 more since"));
+}
+
 int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -658,6 +680,7 @@ int main(void)
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),
 	    SCENE(a_late_node_is_no_cause),
+	    SCENE(files_of_the_waits_that_began_then),
 	    SCENE(a_silent_node_is_the_cause),
 	    SCENE(daemons_tell_of_the_trouble),
 	    SCENE(daemons_without_quorum),

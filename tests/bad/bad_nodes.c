@@ -38,8 +38,11 @@ static void node_missing_once(void **state)
 	assert_null(node_in(row_of(frame(s, 0), 100), "node2"));
 	assert_near(waited(s, 0, 100), 1, 1e-6);
 	assert_string_equal(word(node_in(frame(s, 1), "node2"), "state"), "ok");
-	assert_near(number(node_in(row_of(frame(s, 1), 100), "node2"), "wait_s"), 1, 1e-6);
-	assert_int_equal(number(node_in(row_of(frame(s, 1), 100), "node2"), "acquired"), 100);
+	/* its waits of the missed frame count, and its time does, too */
+	assert_near(number(node_in(row_of(frame(s, 1), 100), "node2"), "wait_s"), 2, 1e-6);
+	assert_int_equal(number(node_in(row_of(frame(s, 1), 100), "node2"), "acquired"), 200);
+	assert_near(number(row_of(frame(s, 1), 100), "wait_s_per_s"), 2 / STEP, 1e-6);
+	assert_near(number(frame(s, 1), "interval_s"), STEP, 1e-6);
 	assert_near(waited(s, 2, 100), 2, 1e-6);
 }
 
@@ -107,7 +110,7 @@ static void new_node_with_old_flocks(void **state)
 	assert_true(waited(s, 0, 300) <= 2 * STEP + 1e-6);
 }
 
-/* A node was away for 15 s of 20 s. Each of its two waiters waited at most 5 s of this frame. */
+/* A node was away for 15 s. Each of its two waiters waited the 20 s since its last sample. */
 static void flocks_after_a_gap(void **state)
 {
 	struct scene *s = *state;
@@ -123,7 +126,25 @@ static void flocks_after_a_gap(void **state)
 		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-50));
 	}
 	scene_json(s);
-	assert_near(waited(s, 3, 300), 2 * STEP, 1e-3);
+	assert_near(waited(s, 3, 300), 2 * 4 * STEP, 1e-3);
+}
+
+/* A node was away for longer than four frames. Its waits count for four. */
+static void flocks_after_a_long_gap(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 7; t++) {
+		scene_clock(s, t, "node1");
+		busy(s, t, "node1");
+		if (t && t < 6)
+			continue;
+		scene_clock(s, t, "node2");
+		busy(s, t, "node2");
+		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-100));
+	}
+	scene_json(s);
+	assert_near(waited(s, 5, 300), 4 * STEP, 1e-3);
 }
 
 /* The wall clock is set back by 100 s, but the uptime is not. The frame still lasts 5 s. */
@@ -345,6 +366,7 @@ int main(void)
 	    BAD(new_node_with_an_old_wait),
 	    BAD(new_node_with_old_flocks),
 	    BAD(flocks_after_a_gap),
+	    BAD(flocks_after_a_long_gap),
 	    BAD(wall_clock_back),
 	    BAD(uptime_back),
 	    BAD(both_back),

@@ -2,13 +2,15 @@
 # truth.py - judges o2top's frames by the truth that a load wrote down (truth_load.c).
 #
 # All times are this machine's. A sample of a node lies somewhere between the frame before and the
-# frame. So a statement is a contradiction only if it holds at no moment of this span.
+# frame. A late sample was asked for before that, and o2top tells how long before it came. A frame
+# counts from the sample before. So a statement is a contradiction only if it holds at no moment of
+# this span.
 
 import os
 import re
 from collections import defaultdict
 
-SLACK = 2.5  # seconds: a sample of a busy machine may be so much older than its frame
+SLACK = 2.5  # seconds: the frame before came so much later than its samples, on a busy machine
 STALLED = 1.5  # seconds without the end of an operation: the machine itself stands still
 ALWAYS = float("inf")
 WRITES = ("write", "touch", "flock", "reopen", "churn")
@@ -99,6 +101,7 @@ class Judge:
         """events: (what, node, begin, end), when a node was stopped, cut off or without power."""
         self.truth, self.events = truth, events
         self.contradictions, self.judged = [], defaultdict(int)
+        self.before = ALWAYS  # when the frame before came
 
     def troubled(self, node, begin, end):
         return any((node is None or n == node) and b < end and e > begin for _, n, b, e in self.events)
@@ -125,18 +128,22 @@ class Judge:
         for row in frame["rows"]:
             key = row["fs"], row["ino"]
             if key in self.truth.paths:
-                self.row(frame, row, *self.span(frame, row))
+                self.row(frame, row, *self.span(frame))
         for banner in frame["banners"]:
             if m := re.match(r"(node\d+) silent for", banner):
-                self.claim(frame, "banner", self.silent(m[1], *self.span(frame, None)), banner)
+                self.claim(frame, "banner", self.silent(m[1], *self.span(frame)), banner)
             elif re.search(r"recovers|is fenced|dead or not watched", banner):
                 self.claim(frame, "banner", self.troubled(None, frame["at"] - 120, frame["at"]), banner)
+        self.before = frame["at"]
 
-    @staticmethod
-    def span(frame, row):
+    def span(self, frame):
         longest = max([n["interval_s"] or 0 for n in frame["nodes"]] + [frame["interval_s"] or 0])
-        del row
-        return frame["at"] - longest - SLACK, frame["at"] + 0.2
+        begin = frame["at"] - longest - SLACK
+        for node in frame["nodes"]:
+            if late := re.match(r"the sample came ([\d.]+) s after", node["why"] or ""):
+                asked = min(self.before, frame["at"]) - float(late[1])
+                begin = min(begin, asked - (node["interval_s"] or 0) - 0.2)
+        return begin, frame["at"] + 0.2
 
     def row(self, frame, row, begin, end):
         fs, ino = row["fs"], row["ino"]

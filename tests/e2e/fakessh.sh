@@ -35,6 +35,7 @@ serve() {
 }" >"$O2TOP_FAKE/$node.samples"
 				;;
 			esac
+			[ "$mode" != dies ] || [ ! -e "$own/asked" ] || exit 0
 			if [ "$mode" = once ] && [ -e "$own/asked" ]; then
 				rm "$own/asked"
 				exit 0
@@ -42,7 +43,7 @@ serve() {
 			# late: each sample but the first comes after its frame
 			[ "$mode" != late ] || [ ! -e "$own/asked" ] || sleep 1.4
 			: >"$own/asked"
-			[ ! -d "$own/proc" ] || [ "$mode" = worn ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
+			[ ! -d "$own/proc" ] || [ "${mode#worn}" != "$mode" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
 		esac
 		printf '%s\n' "$line"
@@ -65,6 +66,8 @@ mkdir -p "$own/bin"
 printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
 chmod +x "$own/bin/date"
 PATH=$own/bin:$PATH
+# dies: its power is cut after the first sample
+[ "$mode" != dies ] || [ ! -e "$own/asked" ] || mode=refused
 case $mode in
 refused)
 	echo "ssh: connect to host $node port 22: Connection refused" >&2
@@ -106,6 +109,19 @@ drip)
 	greeted
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
 	while printf x; do sleep 1; done
+	;;
+wornslow)
+	# a sample takes more than a second, and 0.35 s by the node's own clock
+	mkdir -p "$own/proc"
+	echo 1000.00 >"$own/proc/uptime"
+	{
+		printf '#!/bin/sh\nsleep 0.16\nread -r up <"%s/proc/uptime"\n' "$own"
+		printf 'up=$((${up%%%%.*}${up#*.} + 5))\n'
+		printf 'echo "${up%%%%??}.${up#"${up%%%%??}"}" >"%s/proc/uptime"\n' "$own"
+		printf 'exec cat "%s/root/realtime"\n' "$own"
+	} >"$own/bin/date"
+	O2TOP_PROC=$own/proc
+	serve | "$@"
 	;;
 worn)
 	# by the node's own clock, each stamp is half a second after the one before

@@ -102,6 +102,26 @@ def test_the_interval_stretches(folder):
     assert not any("tenth" in b for frame in quick for b in frame["banners"]), quick
 
 
+def test_a_node_that_is_not_asked_is_not_silent(folder):
+    rested = [n for frame in frames(folder, "-t", "0.3", "-i", "8", nodes=("node1",), node1="worn")
+              for n in frame["nodes"] if "asks less often" in (n["why"] or "")]
+    assert rested and all(n["silent_s"] < 0.1 for n in rested), rested
+
+
+def test_a_stretched_interval_waits_for_slow_nodes(folder):
+    """The node answers after more than a second. In a longer interval its samples are in time. They
+    would be as old as the interval otherwise."""
+    with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-n", "node1", "-t", "1"],
+                          env=environment(folder, node1="wornslow"), stdout=subprocess.PIPE, text=True) as run:
+        seen = []
+        for line in run.stdout:
+            seen.append(json.loads(line)["nodes"][0])
+            if len(seen) > 2 and seen[-1]["state"] == "ok":
+                break
+            assert len(seen) < 9, seen
+        run.terminate()
+
+
 def test_read_boundaries_move(folder):
     """The kernel loses the line at each 4 KiB. The first read of each sample has another size."""
     for agent in ("", "agent"):
@@ -181,6 +201,48 @@ def test_daemons_are_asked_in_trouble_only(folder):
             asked = [line.split()[2] for line in f if line.startswith("S ")]
         os.unlink(f"{folder}/node1.asked")
         assert asked[0] == "all" and ("deep+ask" in asked) == trouble, asked
+
+
+def shifted(folder, recording, sample, back):
+    """Copies a recording and makes one of its samples earlier by its machines' clocks."""
+    to = os.path.join(folder, "shifted")
+    shutil.copytree(os.path.join(CAPTURES, recording), to)
+    for node in os.listdir(os.path.join(to, sample)):
+        for clock in ("uptime", "realtime"):
+            with open(os.path.join(to, sample, node, clock), encoding="utf-8") as f:
+                first, *rest = f.read().split()
+            put(to, f"{sample}/{node}/{clock}", " ".join([f"{float(first) - back:.6f}", *rest]) + "\n")
+    return to
+
+
+def test_a_node_that_dies_is_the_cause(folder):
+    """The waits begin with the silence. The live frames and their recording have the same banner."""
+    record = os.path.join(folder, "died.o2r")
+    recording = shifted(folder, "power-cut", "t2", 5)  # its waits are 4 s old
+    environment(folder)
+    put(folder, "node2.mode", "dies\n")
+    for node in ("node1", "node3"):
+        put(folder, f"{node}.samples", "t1\nt2\n")
+    put(folder, "node2.samples", "t1\n")
+    nodes = [w for n in ("node1", "node2", "node3") for w in ("-n", n)]
+    done = subprocess.run([O2TOP, "--json", "--ssh", SSH, *nodes, "-t", "1", "-i", "5", "--record", record],
+                          env={**os.environ, "O2TOP_FAKE": folder, "O2TOP_CAPTURE": recording},
+                          capture_output=True, text=True, timeout=60, check=True)
+    live = [json.loads(line) for line in done.stdout.splitlines()]
+    assert live[-1]["nodes"][1]["state"] == "unreachable", live[-1]["nodes"]
+    said = [b for b in live[-1]["banners"] if b.startswith("node2 silent for")]
+    assert said and "8 waits on 4 files began then" in said[0], live[-1]["banners"]
+    again = subprocess.run([O2TOP, "--json", "--replay", record], capture_output=True, text=True, check=True).stdout
+    assert json.loads(again.splitlines()[-1])["banners"] == live[-1]["banners"], again
+    # in the metrics, too, node2 is a machine and no process
+    metrics = os.path.join(folder, "died.prom")
+    subprocess.run([O2TOP, "--textfile", metrics, "-i", "1", "--ssh", SSH, *nodes, "-t", "0.3"],
+                   env={**os.environ, "O2TOP_FAKE": folder, "O2TOP_CAPTURE": recording},
+                   capture_output=True, timeout=60, check=True)
+    with open(metrics, encoding="utf-8") as f:
+        text = f.read()
+    assert 'o2top_node_ok{node="node1"} 1' in text and 'o2top_node_ok{node="node2"} 0' in text, text
+    assert 'node="node3"' in text.split("o2top_lost_seconds_total{", 1)[1].split("# ", 1)[0], text
 
 
 def test_paths_of_a_node_that_is_late(folder):

@@ -150,32 +150,58 @@ def test_a_full_disk_on_the_screen(folder):
 # ---- the unit ------------------------------------------------------------------------------------
 
 
+def command_of(unit, settings):
+    """Returns the settings of a unit in contrib/systemd, and the words of its command with them."""
+    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+        command = re.search(r"^ExecStart=(.*)$", file.read(), re.M)[1]
+    with open(os.path.join(UNIT, unit), encoding="utf-8") as file:
+        settings = settings | dict(re.findall(r"^([A-Z_0-9]+)=(.*)$", file.read(), re.M))
+    return settings, [word for part in command.split()
+                      for word in (settings[part[1:]].split() if re.match(r"\$[A-Z]", part) else
+                                   [re.sub(r"\$\{(\w+)\}", lambda m: settings[m[1]], part)])]
+
+
+def sandbox_of(unit, folder):
+    """Checks the unit and its exposure by systemd-analyze. Returns the line that tells the exposure."""
+    if not shutil.which("systemd-analyze"):
+        return "SKIP needs program systemd-analyze"
+    copy = os.path.join(folder, unit + ".service")
+    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+        text = file.read()
+    with open(copy, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"^ExecStart=\S+", f"ExecStart={O2TOP}", text, flags=re.M))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False)
+    ours = [line for line in done.stderr.splitlines() if "o2top" in line]
+    assert done.returncode == 0 and not ours, done.stderr
+    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=30", copy], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()[-1].strip()
+
+
+
 def test_the_unit(folder):
-    text = open(os.path.join(UNIT, "o2top-record.service"), encoding="utf-8").read()
-    command = re.search(r"^ExecStart=(.*)$", text, re.M)[1]
-    settings = {"LOGS_DIRECTORY": folder}
-    settings |= dict(re.findall(r"^([A-Z_0-9]+)=(.*)$",
-                               open(os.path.join(UNIT, "o2top-record"), encoding="utf-8").read(), re.M))
+    _, words = command_of("o2top-record", {"LOGS_DIRECTORY": folder})
     # the command runs with the settings, on a recording in the place of the cluster
-    words = [word for part in command.split()
-             for word in (settings[part[1:]].split() if re.match(r"\$[A-Z]", part) else
-                          [re.sub(r"\$\{(\w+)\}", lambda m: settings[m[1]], part)])]
     where = words.index("--record") + 1
     words[where] = os.path.join(folder, "rec")
     o2top(*words[1:], "-i", "1", *LIVE[:3])
     assert size(words[where]) > 1000
-    if not shutil.which("systemd-analyze"):
-        return "SKIP needs program systemd-analyze"
-    unit = os.path.join(folder, "o2top-record.service")
-    with open(unit, "w", encoding="utf-8") as f:
-        f.write(re.sub(r"^ExecStart=\S+", f"ExecStart={O2TOP}", text, flags=re.M))
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
-    ours = [line for line in done.stderr.splitlines() if "o2top" in line]
-    assert done.returncode == 0 and not ours, done.stderr
-    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=30", unit], capture_output=True,
-                          text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    return done.stdout.splitlines()[-1].strip()
+    return sandbox_of("o2top-record", folder)
+
+
+def test_metrics_service(folder):
+    """The unit of contrib/systemd writes the metrics, and another user may read them."""
+    settings, words = command_of("o2top-metrics", {})
+    assert settings["O2TOP_TEXTFILE"] in words
+    place = os.path.join(folder, "o2top.prom")
+    words = [place if word == settings["O2TOP_TEXTFILE"] else word for word in words]
+    words[words.index("--interval") + 1] = "0.1"
+    o2top(*words[1:], "-i", "2", *LIVE[1:3], umask=0o022)
+    with open(place, encoding="utf-8") as file:
+        assert "\no2top_locks 130\n" in file.read()
+    assert os.stat(place).st_mode & 0o777 == 0o644, oct(os.stat(place).st_mode)
+    return sandbox_of("o2top-metrics", folder)
 
 
 # ---- the summary ---------------------------------------------------------------------------------
@@ -209,6 +235,14 @@ def test_a_summary_is_the_sum_of_its_frames(folder):
             assert abs(row["share"] - row["wait_s"] / one["totals"]["wait_s"]) < 1e-4
         lost = [r["wait_s"] for r in one["rows"] if r["section"] == "files"]
         assert lost == sorted(lost, reverse=True)
+
+
+def test_a_summary_tells_what_it_lacks(folder):
+    """node2 lost its power after the first frame."""
+    one = json.loads(o2top("--summary", "--json", "power-cut")[0])
+    assert [m["node"] for m in one["missed"]] == ["node2"] and 50 < one["missed"][0]["s"] < 60, one["missed"]
+    assert "\nnot in these sums: 57.7 s of node2 without samples\n" in o2top("--summary", "power-cut")[0]
+    assert json.loads(o2top("--summary", "--json", "ocfs2-hot")[0])["missed"] == []
 
 
 def test_forms_of_a_summary(folder):

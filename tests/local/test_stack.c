@@ -213,7 +213,7 @@ static void stack_of_each_call(void **state)
 						       .hold = GLOCK_HOLD_NONE,
 						       .ops = &ops};
 	static char dir[4096];
-	size_t base = stack_of(nothing);
+	size_t base = (stack_of(nothing), stack_of(nothing)); /* the first thread binds symbols */
 	bool bad = false;
 
 	(void)state;
@@ -226,7 +226,7 @@ static void stack_of_each_call(void **state)
 					       .dir = dir,
 					       .log = keep_message};
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		size_t used = stack_of(calls[i].call) - base;
+		size_t all = stack_of(calls[i].call), used = all > base ? all - base : 0;
 
 		printf("# %-18s %6zu bytes\n", calls[i].name, used);
 		bad |= used > MAX;

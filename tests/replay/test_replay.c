@@ -368,8 +368,8 @@ static void replay_lifetimes_with_demands(void **state)
 			continue;
 		complain(node, r);
 		if (fought++ < 20)
-			printf("# %s, glock %u:%" PRIu64 ": %u of %u lines the same; %u promotions, "
-			       "%u changes of state, %u demands, %u replies\n",
+			printf("# %s, glock %u:%" PRIu64 ": %u of %u lines the same; "
+			       "%u promotions, %u changes of state, %u demands, %u replies\n",
 			       node->name, l->type, l->number, sum(r->same), r->lines,
 			       r->same[EV_PROMOTE], r->same[EV_STATE], r->same[EV_DEMOTE],
 			       r->same[EV_REPLY]);

@@ -78,7 +78,7 @@ static void sim_leave(void *watcher, unsigned int n)
 
 bool world_open_node(struct world *w, unsigned int n)
 {
-	const int64_t hold = w->f.no_hold ? GLOCK_HOLD_NONE : 0;
+	const int64_t hold = w->f.no_hold ? GLOCK_HOLD_NONE : w->f.fixed_hold ? 400 * MS : 0;
 	const struct glock_type_options types[] = {
 	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &world_inode_ops, .hold = hold},
 	    {.size = sizeof(types[0]),
@@ -171,6 +171,7 @@ static struct world_features features(uint64_t seed)
 	    .cancels = seed / 6 % 2,
 	    .tries = seed / 12 % 2,
 	    .no_hold = seed / 24 % 2,
+	    .fixed_hold = seed / 9 % 4 != 0, /* the policy lets few demands wait */
 	    .disorder = seed / 48 % 2,
 	    .withdraws = seed / 96 % 4 == 0,
 	    .slow = seed % 5 < 2,

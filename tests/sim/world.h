@@ -111,7 +111,7 @@ struct mirror {
 };
 
 struct world_features {
-	bool kills, pauses, cancels, withdraws, tries, no_hold, disorder;
+	bool kills, pauses, cancels, withdraws, tries, no_hold, fixed_hold, disorder;
 	bool steady;  /* every message takes the same time */
 	bool late;    /* demands come late */
 	bool slow;    /* operations take time, and demote_ok sometimes says no */

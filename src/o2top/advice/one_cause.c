@@ -20,6 +20,8 @@
 #define WITHIN_S 1.0
 /* Shorter waits may be traffic while a sample is late. */
 #define LATE_S 3.0
+/* ssh may take so long to connect. */
+#define CONNECTS_S 15.0
 enum { CAUSE_MAX = 512 };
 
 /* The rows in which a banner's waits are, each once. */
@@ -74,7 +76,8 @@ static void find_effect(struct effect *e, const struct model *m, belongs_fn *bel
 				*(part == 1 ? &e->then : &e->later) += a->change.waiting;
 				if (part == 1)
 					e->oldest_s = max_s(e->oldest_s, a->change.oldest_s);
-				files_add(&e->files, j, m->spaces[j].source->row(lock));
+				if (part == 1)
+					files_add(&e->files, j, m->spaces[j].source->row(lock));
 				e->recovering |= m->spaces[j].recovering;
 			}
 		}
@@ -124,14 +127,16 @@ static void say_effect(struct words *w, const struct effect *e)
 }
 
 /*
- * Returns whether a node is only late. A busy machine misses a frame now and then, and in a
- * recording nothing tells this from the first frame of a silence. Then the waits are short.
+ * Returns whether a node is only late. A busy machine misses a frame now and then, and an ssh
+ * connection may end and begin anew. Then the waits are short. o2top may still connect to a node
+ * that has not answered yet.
  */
 static bool is_late(const struct node *n, const struct effect *e)
 {
-	bool known = n->silent_at_least || n->state == NODE_UNREACHABLE || n->state == NODE_STALE;
-
-	return !known && e->oldest_s < LATE_S;
+	if (n->silent_at_least)
+		return n->state == NODE_UNREACHABLE &&
+		       (n->silent_s < CONNECTS_S || e->oldest_s < LATE_S);
+	return n->state != NODE_STALE && e->oldest_s < LATE_S;
 }
 
 static void say_silent_node(struct model *m, uint32_t node)
@@ -222,7 +227,7 @@ void one_cause(struct model *m)
 {
 	for (uint32_t i = 0; i < m->n_nodes; i++)
 		if (node_absent(m, &m->nodes[i]) && m->nodes[i].silent_s > 0 &&
-		    !m->nodes[i].transient)
+		    !m->nodes[i].process)
 			say_silent_node(m, i);
 	say_numbers(m);
 }

@@ -17,6 +17,7 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 {
 	*to = (struct node){.name = strdup(from->name),
 			    .state = from->state,
+			    .process = from->process,
 			    .why = from->why ? strdup(from->why) : NULL,
 			    .silent_s = from->silent_s,
 			    .silent_at_least = from->silent_at_least,

@@ -137,6 +137,18 @@ static void read_all(struct job *job)
 		pthread_join(threads[--n], NULL);
 }
 
+/*
+ * Returns whether a node is a process. The kernel's file systems belong to machines, and each
+ * process of libglock is a node of its own.
+ */
+static bool is_process(const struct node_sample *from)
+{
+	for (size_t i = 0; i < from->n_spaces; i++)
+		if (from->spaces[i].fs != FS_GLOCK)
+			return false;
+	return from->n_spaces > 0;
+}
+
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
 static int model_prepare(struct job *job)
 {
@@ -164,6 +176,8 @@ static int model_prepare(struct job *job)
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->state;
 		node->transient = from->transient;
+		if (from->n_spaces)
+			node->process = is_process(from);
 		if (!from->present && node->state == NODE_OK)
 			node->state = NODE_NOT_ANSWERING;
 		free(node->why);

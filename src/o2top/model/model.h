@@ -102,7 +102,8 @@ struct moment {
 struct node {
 	char *name;
 	enum node_state state;
-	bool transient;       /* a process: forgotten once it is not there any more */
+	bool transient;       /* forgotten once a sample does not list it */
+	bool process;         /* it has lock spaces of libglock only, so it is no machine */
 	char *why;            /* more about the state, in words, or NULL */
 	double silent_s;      /* how long it has not answered; 0 if it did */
 	bool silent_at_least; /* it never answered: silent_s begins at the first sample, at least */

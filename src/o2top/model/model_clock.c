@@ -160,6 +160,12 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * A node that missed frames brings the waits of the time since its last sample. They count, so that
+ * the sum of all frames is right. After more than so many frames the frame would tell of the past.
+ */
+#define LATE_FRAMES 4.0
+
 void model_set_frames(struct model *m, const bool *present, const bool *silent_known)
 {
 	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
@@ -186,6 +192,6 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 		else if (node->last_sample == m->sample - 1 || isnan(typical))
 			node->frame_s = node->interval_s;
 		else
-			node->frame_s = min_s(node->interval_s, typical);
+			node->frame_s = min_s(node->interval_s, LATE_FRAMES * typical);
 	}
 }

@@ -25,15 +25,21 @@ static void add_to_totals(struct group *g, const struct model *m, const struct r
 
 static void take_times(struct group *g, const struct model *m)
 {
+	double away_s = 0;
+
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
 
 		if (node->last_sample != m->sample)
 			continue;
-		g->interval_s = max_s(g->interval_s, node->frame_s);
+		/* A node that was away has a longer frame than the others. */
+		g->interval_s = max_s(g->interval_s, node->away ? 0 : node->frame_s);
+		away_s = max_s(away_s, node->frame_s);
 		if (node_when(node, m->sample)->real_us > g->time_us)
 			g->time_us = node_when(node, m->sample)->real_us;
 	}
+	if (g->interval_s <= 0)
+		g->interval_s = away_s;
 }
 
 /* ---- order --------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 /* Returns the index of a sum, which is made if it is new. SIZE_MAX: no memory. */
 static size_t counter_of(struct counters *c, uint32_t space, const struct node *node)
 {
-	const char *name = node->transient ? "" : node->name;
+	const char *name = node->process ? "" : node->name;
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->list[i].space == space && strcmp(c->list[i].node, name) == 0)

@@ -204,7 +204,7 @@ static void metrics_nodes(const struct exposition *e)
 	for (size_t k = 0; k < sizeof(of_node) / sizeof(of_node[0]); k++) {
 		family(e, of_node[k].name, "gauge", of_node[k].unit, of_node[k].help);
 		for (size_t i = 0; i < m->n_nodes; i++) {
-			if (m->nodes[i].transient)
+			if (m->nodes[i].process)
 				continue;
 			fprintf(e->out, "o2top_%s{", of_node[k].name);
 			label(e->out, "node", m->nodes[i].name, true);
@@ -214,7 +214,7 @@ static void metrics_nodes(const struct exposition *e)
 	family(e, "node_state", "gauge", NULL, "Always 1; the label state names the node's state.");
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		in_state[m->nodes[i].state]++;
-		if (m->nodes[i].transient)
+		if (m->nodes[i].process)
 			continue;
 		fputs("o2top_node_state{", e->out);
 		label(e->out, "node", m->nodes[i].name, false);

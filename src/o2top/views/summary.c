@@ -113,6 +113,32 @@ static int add_row(struct summary *s, const struct frame *f, const struct row *r
 	return 0;
 }
 
+static int add_node(struct summary *s, const struct node *node)
+{
+	size_t i = 0;
+
+	while (i < s->n_nodes && strcmp(s->nodes[i].name, node->name) != 0)
+		i++;
+	if (i == s->n_nodes) {
+		if (!grow(&s->nodes, i, &s->room_nodes, sizeof(*s->nodes)))
+			return -ENOMEM;
+		s->nodes[i] = (struct summary_node){.name = strdup(node->name)};
+		if (!s->nodes[i].name)
+			return -ENOMEM;
+		s->n_nodes++;
+	}
+	s->nodes[i].counted_s += node->frame_s;
+	return 0;
+}
+
+double summary_missed(const struct summary *s, const struct summary_node *n)
+{
+	double missed = s->span_s - n->counted_s;
+
+	/* frames of different nodes are not of the same length */
+	return missed > 1 && missed > 0.05 * s->span_s ? missed : 0;
+}
+
 int summary_add(struct summary *s, const struct frame *f)
 {
 	const struct group *g = f->group;
@@ -128,6 +154,9 @@ int summary_add(struct summary *s, const struct frame *f)
 	}
 	for (size_t i = 0; i < g->n_rows && !err; i++)
 		err = add_row(s, f, &g->rows[i]);
+	for (size_t i = 0; i < f->model->n_nodes && !err; i++)
+		if (!f->model->nodes[i].process)
+			err = add_node(s, &f->model->nodes[i]);
 	return err;
 }
 
@@ -175,6 +204,9 @@ void summary_free(struct summary *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free(s->rows[i].path);
+	for (size_t i = 0; i < s->n_nodes; i++)
+		free(s->nodes[i].name);
+	free(s->nodes);
 	free(s->rows);
 	free(s->slots);
 	*s = (struct summary){0};

@@ -22,11 +22,19 @@ struct summary_row {
 	int64_t first_us, last_us; /* frames in which it was hot; 0 never */
 };
 
+/* The time of a node that the sum has. */
+struct summary_node {
+	char *name;
+	double counted_s;
+};
+
 struct summary {
 	struct summary_row *rows;
 	size_t n, room;
 	uint32_t *slots; /* rows by their key, each index + 1; 0 is free */
 	size_t n_slots;
+	struct summary_node *nodes; /* machines; processes come and go */
+	size_t n_nodes, room_nodes;
 	struct change total;
 	size_t frames;
 	double span_s;             /* of all frames */
@@ -39,6 +47,9 @@ int summary_add(struct summary *s, const struct frame *frame);
 void summary_finish(struct summary *s, const struct model *m, const struct names *names,
 		    enum sort_key key);
 void summary_free(struct summary *s);
+
+/* Returns the seconds of a node that are in no frame. 0: too few to tell. */
+double summary_missed(const struct summary *s, const struct summary_node *n);
 
 enum summary_form { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_CSV };
 /* Writes the finished summary. Returns 0, or a negative errno if a write fails. */

@@ -58,6 +58,25 @@ static const char *marked(char buf[UNIT_MAX + 1], const char *value, bool estima
 	return buf;
 }
 
+/* The sums lack the time in which a node gave no sample. */
+static void text_missed(FILE *out, const struct summary *s)
+{
+	char missed[UNIT_MAX], clean[LABEL_MAX];
+	const char *before = "not in these sums: ";
+
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		double seconds = summary_missed(s, &s->nodes[i]);
+
+		if (seconds <= 0)
+			continue;
+		unit_clean(clean, sizeof(clean), s->nodes[i].name, 0);
+		fprintf(out, "%s%s of %s", before, unit_seconds(missed, seconds), clean);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputs(" without samples\n", out);
+}
+
 static void text_head(FILE *out, const struct summary *s, const char *title)
 {
 	char clean[LABEL_MAX], from[32], until[32], span[UNIT_MAX], lost[UNIT_MAX],
@@ -71,6 +90,7 @@ static void text_head(FILE *out, const struct summary *s, const char *title)
 	    out, "lost %s   at most %u waiting   %s acquisitions   %zu rows\n",
 	    marked(lost_marked, unit_seconds(lost, s->total.lost_s), change_estimated(&s->total)),
 	    s->total.waiting, unit_count(acquired, (double)s->total.acquired), s->n);
+	text_missed(out, s);
 }
 
 static void text_row(FILE *out, const struct summary *s, const struct summary_row *r,
@@ -165,6 +185,18 @@ static json_t *summary_object(const struct summary *s, const struct summary_row 
 	return o;
 }
 
+static json_t *json_missed(const struct summary *s)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < s->n_nodes; i++)
+		if (summary_missed(s, &s->nodes[i]) > 0)
+			json_array_append_new(
+			    a, json_pack("{s:o, s:o}", "node", json_text_of(s->nodes[i].name), "s",
+					 json_number_of(summary_missed(s, &s->nodes[i]))));
+	return a;
+}
+
 static int json_write(FILE *out, const struct summary *s, const struct model *m,
 		      const struct view_options *options)
 {
@@ -178,6 +210,7 @@ static int json_write(FILE *out, const struct summary *s, const struct model *m,
 	json_object_set_new(o, "to", json_number_of(seconds_of(s->until_us)));
 	json_object_set_new(o, "frames", json_whole(s->frames));
 	json_object_set_new(o, "interval_s", json_number_of(s->span_s));
+	json_object_set_new(o, "missed", json_missed(s));
 	json_object_set_new(o, "totals", summary_numbers(&s->total));
 	json_object_set_new(o, "rows", rows);
 	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) || fputc('\n', out) == EOF;

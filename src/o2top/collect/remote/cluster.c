@@ -101,7 +101,7 @@ static int cluster_ask(struct collector *collector)
 			c->members[i].waits_for_it =
 			    c->taken
 				? c->members[i].state == CONNECTION_READY && !c->members[i].busy &&
-				      c->members[i].latency_s <= CLUSTER_GRACE_S
+				      c->members[i].latency_s <= c->grace_s
 				: true;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -174,6 +174,9 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 	err = err ? err : cluster_list(c, &n);
 	*out = (struct sample){
 	    .label = "", .n_nodes = n, .nodes = c->all, .interval_s = wished_interval(c)};
+	pthread_mutex_lock(&c->lock);
+	c->grace_s = max_s(CLUSTER_GRACE_S, out->interval_s / 2);
+	pthread_mutex_unlock(&c->lock);
 	return err ? err : 1;
 }
 
@@ -402,6 +405,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 	if (c->ready < 0 || pipe2(c->wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	c->interval_s = o->interval_s;
+	c->grace_s = CLUSTER_GRACE_S;
 	c->processes_asked = o->processes;
 	c->trace = o->trace;
 	c->members = calloc(o->n_nodes, sizeof(*c->members));

@@ -23,6 +23,8 @@
 #define CLUSTER_STRETCH 4.0
 /*
  * After the first answer, the other nodes have this long. A whole frame waits no longer than that.
+ * If the interval is stretched, they have half the interval. Otherwise all samples of slow nodes
+ * would come after their frame, and would be old in the next frame.
  */
 #define CLUSTER_GRACE_S 1.0
 
@@ -68,6 +70,7 @@ struct cluster {
 	struct connection_how how;
 	char *ssh, *mount_point, *self;
 	double interval_s;
+	double grace_s; /* the time that a frame waits for nodes; CLUSTER_GRACE_S or more */
 	bool processes_asked; /* list processes of libglock beside a file system */
 	bool has_fs;          /* a node has had a cluster file system */
 	bool trace;

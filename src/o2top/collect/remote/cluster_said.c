@@ -193,14 +193,23 @@ static void clock_text(char text[16], int64_t us)
 		strcpy(text, "?");
 }
 
+#define NOT_ASKED_S 1e-5
+
 /* Says why a node has no sample for this frame. The caller has the lock. */
 void cluster_tell_absence(const struct cluster *c, struct node_sample *node, struct member *m,
 			  double now)
 {
-	/* A node that was asked and does not answer is silent from then on. */
-	double silent = m->busy ? now - m->asked_at : m->last_at > 0 ? now - m->last_at : 0;
+	/*
+	 * A node that was asked and does not answer is silent from then on. A connected node that
+	 * was not asked is not silent. 0 would mean that the collector does not know.
+	 */
+	double silent = NOT_ASKED_S;
 	char since[16];
 
+	if (m->busy)
+		silent = now - m->asked_at;
+	else if (m->state != CONNECTION_READY)
+		silent = m->last_at > 0 ? now - m->last_at : 0;
 	node->silent_s = silent;
 	if (m->state == CONNECTION_READY) {
 		/* A node that was not asked cannot be stale. */

@@ -36,8 +36,8 @@ double cluster_frame_due(const struct cluster *c)
 	if (!waits && (c->first_answer > 0 || !any || c->taken))
 		return 0;
 	if (c->first_answer > 0)
-		return c->first_answer + CLUSTER_GRACE_S;
-	return c->round_at + (c->taken ? CLUSTER_GRACE_S : first_s);
+		return c->first_answer + c->grace_s;
+	return c->round_at + (c->taken ? c->grace_s : first_s);
 }
 
 /* Wakes the threads that wait for a frame. The caller has the lock. */

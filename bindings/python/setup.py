@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""setup.py - builds the extension for libglock, which pkg-config finds."""
+import glob
+import shlex
+import subprocess
+
+from setuptools import Extension, setup
+
+
+def flags(option):
+    command = ["pkg-config", option, "glock >= 0.1.0"]
+    try:
+        return shlex.split(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit("setup.py: pkg-config does not find glock >= 0.1.0: install libglock-dev, or set "
+                         "PKG_CONFIG_PATH to the folder of glock.pc") from error
+
+
+setup(ext_modules=[
+    Extension("glock._glock", sorted(glob.glob("src/*.c")), define_macros=[("_GNU_SOURCE", None)],
+              extra_compile_args=[*flags("--cflags"), "-std=c17"], extra_link_args=flags("--libs"),
+              depends=["src/pyglock.h"])])

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sqlite.c - glock sqlite: runs a program whose SQLite databases are locked by glocks.
+ */
+#include "cli.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Finds the program as execvp() does. Returns false if there is none. */
+static bool find_program(const char *name, char *path, size_t room)
+{
+	const char *at = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, room, "%s", name) < (int)room && access(path, X_OK) == 0;
+	for (at = at ? at : "/bin:/usr/bin"; at;
+	     at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+		int len = (int)strcspn(at, ":");
+		int n = len ? snprintf(path, room, "%.*s/%s", len, at, name)
+			    : snprintf(path, room, "./%s", name);
+
+		if (n < (int)room && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the file is an ELF program that no dynamic linker loads. */
+static bool is_static(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_elf, has_linker = false;
+	Elf64_Phdr part;
+	Elf64_Ehdr head;
+
+	if (fd < 0)
+		return false;
+	is_elf = pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
+		 memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64;
+	for (unsigned int i = 0; is_elf && i < head.e_phnum && !has_linker; i++) {
+		off_t where = (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize);
+
+		has_linker = pread(fd, &part, sizeof(part), where) == sizeof(part) &&
+			     part.p_type == PT_INTERP;
+	}
+	close(fd);
+	return is_elf && !has_linker;
+}
+
+/* Puts the library before those that LD_PRELOAD has. */
+static int set_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char all[2 * PATH_MAX];
+	int n = snprintf(all, sizeof(all), "%s%s%s", library, before && *before ? ":" : "",
+			 before ? before : "");
+
+	if (n >= (int)sizeof(all) || setenv("LD_PRELOAD", all, 1)) {
+		complain("LD_PRELOAD is too long");
+		return EX_OSERR;
+	}
+	return EX_OK;
+}
+
+static int sqlite_run(int argc, char **argv)
+{
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	const char *folder = getenv("GLOCK_SQLITE_DIR");
+	char path[PATH_MAX], library[PATH_MAX];
+	int option = next_option(argc, argv, "+:h", longs), status;
+
+	if (option != -1)
+		return option == 'h' ? EX_OK : EX_USAGE;
+	if (optind >= argc)
+		return usage_error("COMMAND is missing");
+	argv += optind;
+	snprintf(library, sizeof(library), "%s/libglock_sqlite_preload.so",
+		 folder ? folder : GLOCK_SQLITE_DIR);
+	if (access(library, R_OK)) {
+		complain(
+		    "%s: %s; install the VFS for SQLite, or name its folder in GLOCK_SQLITE_DIR",
+		    library, strerror(errno));
+		return EX_UNAVAILABLE;
+	}
+	if (find_program(argv[0], path, sizeof(path)) && is_static(path)) {
+		complain(
+		    "%s is a static program: no library can be loaded into it. Link it with "
+		    "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
+		    path);
+		return EX_UNAVAILABLE;
+	}
+	status = set_preload(library);
+	if (status)
+		return status;
+	execvp(argv[0], argv);
+	complain("failed to execute %s: %s", argv[0], strerror(errno));
+	return EX_UNAVAILABLE;
+}
+
+const struct command cmd_sqlite = {
+    .name = "sqlite",
+    .usage = "COMMAND [ARGUMENT]...",
+    .what = "Runs a program whose SQLite databases are locked by glocks.",
+    .help = "The program needs SQLite as a shared library. docs/sqlite.md tells when this helps.\n"
+	    "\n"
+	    "GLOCK_SQLITE_DIR names the folder of libglock_sqlite_preload.so and\n"
+	    "libglock_sqlite.so. Exit statuses: 64 wrong usage; 69 COMMAND cannot be executed, is\n"
+	    "static, or the libraries are missing; otherwise that of COMMAND.\n",
+    .run = sqlite_run};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bytes.h - the byte locks by which SQLite's unix VFS locks a database.
+ *
+ * They are locks of an open file (F_OFD_SETLK) on a descriptor of our own. Locks of a process would
+ * go when the process closes any other descriptor of the file. Both kinds conflict with each other,
+ * also within one process. The kernel gives the number of a process for locks of a process only,
+ * and -1 for locks of an open file. So -1 is a process that uses this VFS, too.
+ *
+ * A lock of an open file lives as long as a child that inherited the descriptor. fork() therefore
+ * closes the descriptors in the child (database.c), and exec closes them by itself.
+ */
+#ifndef GLOCK_SQLITE_BYTES_H
+#define GLOCK_SQLITE_BYTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* SQLite's bytes (os.h, PENDING_BYTE), and a range that only this VFS uses. */
+enum { BYTE_PENDING = 0x40000000, BYTE_RESERVED, BYTE_SHARED, BYTES_SHARED = 510 };
+
+enum byte_lock { BYTES_FREE, BYTES_READ, BYTES_WRITE };
+
+/* Returns 0, -EAGAIN if another lock is in the way, or another negative errno. */
+int bytes_lock(int fd, int64_t from, int64_t n, enum byte_lock lock);
+
+/*
+ * Returns 1 if a lock is in the way of a write lock, 0 if none is, or a negative errno. pid is the
+ * process that has the lock; -1: a process that uses this VFS. pid may be NULL.
+ */
+int bytes_in_the_way(int fd, int64_t from, int64_t n, int64_t *pid);
+
+/*
+ * Marks the file as used through the space with that identity. Returns -EBUSY if another space is
+ * used for it.
+ */
+int bytes_mark_space(int fd, uint32_t identity);
+
+/* Returns whether this process may have locks of SQLite's unix VFS on the file. */
+bool bytes_own_posix(int fd);
+
+#endif

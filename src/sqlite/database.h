@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * database.h - databases, their connections, and the locks of both.
+ *
+ * A database is an inode that this process has open, whatever its names. Its locks are two glocks,
+ * numbered by the inode:
+ *
+ *   data      SH: SQLite's SHARED. EX: SQLite's EXCLUSIVE.
+ *   reserved  EX: SQLite's RESERVED. DF: the recovery of a hot journal, which excludes writers.
+ *
+ * Each connection has a holder of its own for each of them, so the library arbitrates among the
+ * connections of a process as it does among processes. libglock converts no holder. So SH goes
+ * before EX is asked for. The glock `reserved` keeps the snapshot valid in between.
+ *
+ * The kernel's byte locks (bytes.h) say the same to programs that do not use this VFS.
+ *
+ * WHAT MAY BE REMEMBERED
+ *
+ * While this process has `data` and the lease, no other process can have changed the database. The
+ * lease is a read lock on SQLite's shared bytes. It keeps away programs that do not use this VFS.
+ * So a connection remembers four facts: there is no journal, there is no WAL file, the 16 bytes
+ * with the change counter, and the size. Facts belong to a generation of the database. Each event
+ * that may make a fact wrong begins a new generation.
+ *
+ * LOCKS OF THIS PROGRAM
+ *
+ * The registry's mutex comes before a database's mutex. No thread waits for a glock under either.
+ */
+#ifndef GLOCK_SQLITE_DATABASE_H
+#define GLOCK_SQLITE_DATABASE_H
+
+#include "sqlite_api.h"
+
+#include <glock.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+	TYPE_DATA = GLOCK_TYPE_OWN,
+	TYPE_RESERVED,
+	FACT_NO_JOURNAL = 1,
+	FACT_NO_WAL = 2,
+	FACT_COUNTER = 4,
+	FACT_SIZE = 8,
+	COUNTER_AT = 24, /* offset and size of the bytes that SQLite reads at each begin */
+	COUNTER_SIZE = 16,
+};
+
+enum lease {
+	LEASE_OFF,
+	LEASE_ON,
+	LEASE_YIELDS, /* still there; goes with the last transaction, for a program that waits */
+};
+
+/* The parameters of a URI. */
+struct parameters {
+	const char *space; /* NULL: one for each file system */
+	const char *lockman;
+	int64_t hold; /* ns, as in struct glock_type_options */
+	bool interop; /* take care of programs without this VFS */
+	bool network; /* use the database although it is on NFS */
+};
+
+struct shared_space;
+struct connection;
+
+struct database {
+	struct database *next;
+	dev_t dev;
+	ino_t ino;
+	unsigned int users; /* connections; under the registry's mutex */
+	struct shared_space *space;
+	struct glock *data, *reserved;
+	int fd; /* for byte locks only */
+	bool read_only, interop;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t unpinned;
+	struct connection *connections; /* under mutex */
+	unsigned int idle_ticks;        /* of the service thread */
+	uint32_t uses_seen;
+
+	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
+	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
+	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
+	_Atomic uint64_t generation; /* of facts; never 0 */
+	_Atomic uint32_t in_use;     /* connections that have SHARED, or are about to */
+	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
+	_Atomic uint32_t uses;       /* read transactions begun; may lose some */
+	char path[];
+};
+
+enum request {
+	REQUEST_DATA,
+	REQUEST_RESERVED,
+	REQUESTS,
+};
+
+/* SQLite's file. The file of the VFS below follows in the same memory. */
+struct connection {
+	sqlite3_file file;
+	sqlite3_file *real;
+	struct database *db;
+	struct connection *next;
+	const char *journal, *wal; /* SQLite's pointers: it passes the same ones */
+	uint64_t id;
+	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
+	unsigned int forks; /* of the process that opened it */
+	int level;          /* SQLITE_LOCK_ */
+	bool recovers;      /* has `reserved` in DF */
+	bool exclusive;     /* PRAGMA locking_mode=exclusive */
+
+	/*
+	 * By enum request. A request may stay in the queue after SQLITE_BUSY. While a thread uses
+	 * its holder, `busy` keeps others from it. Changes under the database's mutex.
+	 */
+	struct glock_holder holders[REQUESTS];
+	_Atomic bool queued[REQUESTS];
+	bool busy[REQUESTS];
+	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
+
+	uint64_t facts_of; /* the generation */
+	unsigned int facts;
+	unsigned char counter[COUNTER_SIZE];
+	sqlite3_int64 size;
+};
+
+/* ---- database.c ---- */
+
+/*
+ * Finds or makes the database of an open file and adds a connection. Returns an SQLite error, after
+ * it told the log why.
+ */
+int database_open(struct connection *c, const char *path, const struct parameters *p,
+		  bool read_only);
+void database_close(struct connection *c);
+
+/* Begins a new generation: no connection uses what it remembers. */
+static inline void database_forget(struct database *db)
+{
+	atomic_fetch_add_explicit(&db->generation, 1, memory_order_seq_cst);
+}
+
+/* Calls f for each database, under the registry's mutex. */
+void database_each(void (*f)(struct database *db, void *arg), void *arg);
+/* As database_each(), and frees the databases that no connection uses. */
+void database_each_and_free(void (*f)(struct database *db, void *arg), void *arg);
+
+/* Forgets what is remembered of the database whose journal or WAL file has that path. */
+void database_journal_changed(const char *path);
+/* Returns whether a connection that was opened before fork() has that path as its journal. */
+bool database_is_parents_journal(const char *path);
+
+/* Finds an open connection by its number, and keeps it open until connection_unpin(). */
+struct connection *connection_pin(uint64_t id);
+void connection_unpin(struct connection *c);
+
+/* Counts the forks that led to this process. */
+extern unsigned int database_forks;
+
+/* ---- space.c ---- */
+
+/* Returns the space for a file system, opened by the first caller. NULL: the log has the reason. */
+struct shared_space *space_take(const struct parameters *p, dev_t dev);
+/* Ends the use by one database. NULL: none. */
+void space_put(struct shared_space *s);
+struct glock_space *space_glocks(const struct shared_space *s);
+/* A number of the space's file, the same in all processes and containers that share it. */
+uint32_t space_identity(const struct shared_space *s);
+const char *space_name(const struct shared_space *s);
+/* Closes the spaces at exit, or forgets them in a child. */
+void spaces_close(void);
+void spaces_forget(void);
+
+/* ---- level.c ---- */
+
+int level_up(struct connection *c, int level);
+int level_down(struct connection *c, int level);
+/* Stores whether a connection of any process has RESERVED. */
+int level_reserved(struct connection *c, int *out);
+/* Returns 0 if the connection may write, or the errno that says why not. */
+int level_may_write(const struct connection *c);
+/* Drops the requests that stayed in the queue. */
+void level_forget_requests(struct connection *c);
+/* Gives back grants that no connection claimed. Returns whether requests stay in the queue. */
+bool level_give_back(struct database *db, int64_t now);
+int64_t level_now(void);
+/* Waits for the request that this thread left in the queue. Returns false if there is none. */
+bool level_sleep(int64_t us);
+
+/* ---- lease.c ---- */
+
+int lease_take(struct database *db);
+/* Returns whether a program without this VFS waits until it may write. */
+bool lease_wanted(const struct database *db);
+/* Ends a lease that yields, once no connection uses the database. */
+void lease_end_if_unused(struct database *db);
+/* A lease that yields stays. */
+void lease_keep(struct database *db);
+/* The operation inval of `data`: another process takes it. */
+void lease_lost(struct glock *gl, unsigned int what);
+
+/* ---- file.c ---- */
+
+/* The methods of a main database. */
+extern const sqlite3_io_methods file_methods;
+/* Returns whether the connection knows that the file with that path does not exist. */
+bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact,
+		       const char *path);
+
+/* ---- vfs.c ---- */
+
+/* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */
+int vfs_register(bool make_default);
+/* The connection on which this thread works. */
+extern _Thread_local struct current_connection {
+	struct connection *c;
+	uint64_t closes; /* of the process, when c was set */
+} current;
+extern _Atomic uint64_t connections_closed;
+
+/* ---- service.c ---- */
+
+/* Makes sure that the service thread runs and looks. */
+void service_wake(void);
+void service_forget(void);
+
+#endif

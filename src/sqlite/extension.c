@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* extension.c - the entry points that SQLite calls when it loads libglock_sqlite.so. */
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT1
+
+#include "database.h"
+#include "extension.h"
+
+/* The VFS outlives the connection that loads the library. */
+int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
+{
+	int rc;
+
+	(void)db;
+	(void)error;
+	SQLITE_EXTENSION_INIT2(api);
+	if (sqlite3_libversion_number() < 3034000) {
+		*error = sqlite3_mprintf("the VFS glock needs SQLite 3.34 or later");
+		return SQLITE_ERROR;
+	}
+	rc = vfs_register(false);
+	return rc ? rc : SQLITE_OK_LOAD_PERMANENTLY;
+}
+
+int sqlite3_glocksqlite_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
+{
+	return sqlite3_extension_init(db, error, api);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.c - the methods of a main database: locks of our own, remembered facts, and nothing else.
+ *
+ * Everything else goes to the file of the VFS below, with no change. So each write and each fsync
+ * is the same as without this VFS.
+ */
+#include "database.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct connection *connection_of(sqlite3_file *file)
+{
+	return (struct connection *)file;
+}
+
+/* ---- facts ---- */
+
+/*
+ * Returns the connection's facts, or NULL if it may neither use nor learn any. A connection that
+ * never locks (nolock, immutable) has none.
+ */
+static unsigned int *facts_of(struct connection *c)
+{
+	struct database *db = c->db;
+	uint64_t now;
+
+	if (c->level != SQLITE_LOCK_SHARED || c->forks != database_forks ||
+	    atomic_load_explicit(&db->writers, memory_order_relaxed) ||
+	    atomic_load_explicit(&db->recoverers, memory_order_relaxed))
+		return NULL;
+	now = atomic_load(&db->generation);
+	if (c->facts_of != now) {
+		c->facts_of = now;
+		c->facts = 0;
+	}
+	return &c->facts;
+}
+
+/* Returns whether a journal is there but says nothing: it is empty, or begins with a 0. */
+static bool journal_is_cold(sqlite3_vfs *base, const char *path)
+{
+	char memory[1024]; /* SQLite's file of the unix VFS has 120 bytes */
+	sqlite3_file *file = (sqlite3_file *)memory;
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_JOURNAL;
+	unsigned char first = 1;
+	sqlite3_int64 size = 1;
+	int rc;
+
+	if ((size_t)base->szOsFile > sizeof(memory))
+		return false;
+	memset(memory, 0, sizeof(memory));
+	rc = base->xOpen(base, path, file, flags, &flags);
+	if (!rc) {
+		rc = file->pMethods->xFileSize(file, &size);
+		if (!rc && size)
+			rc = file->pMethods->xRead(file, &first, 1, 0);
+	}
+	if (file->pMethods)
+		file->pMethods->xClose(file);
+	return !rc && (!size || !first);
+}
+
+/* SQLite deletes the journal of an empty database, whatever the journal says. */
+static bool database_has_pages(struct connection *c)
+{
+	sqlite3_int64 size = 0;
+
+	return !c->real->pMethods->xFileSize(c->real, &size) && size;
+}
+
+bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
+{
+	unsigned int *facts = facts_of(c);
+	uint64_t of = c->facts_of;
+	int there = 0;
+
+	if (!facts)
+		return false;
+	if (*facts & fact)
+		return true;
+	if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &there))
+		return false;
+	if (there &&
+	    (fact != FACT_NO_JOURNAL || !database_has_pages(c) || !journal_is_cold(base, path)))
+		return false;
+	if (facts_of(c) && c->facts_of == of)
+		*facts |= fact;
+	return true;
+}
+
+/* ---- locks ---- */
+
+static int file_lock(sqlite3_file *file, int level)
+{
+	struct connection *c = connection_of(file);
+	int rc = level_up(c, level);
+
+	if (!rc) {
+		current.c = c;
+		current.closes = atomic_load_explicit(&connections_closed, memory_order_relaxed);
+	}
+	return rc;
+}
+
+static int file_unlock(sqlite3_file *file, int level)
+{
+	return level_down(connection_of(file), level);
+}
+
+static int file_check_reserved(sqlite3_file *file, int *out)
+{
+	return level_reserved(connection_of(file), out);
+}
+
+/* ---- contents ---- */
+
+static int file_close(sqlite3_file *file)
+{
+	struct connection *c = connection_of(file);
+	int rc;
+
+	atomic_fetch_add(&connections_closed, 1);
+	database_close(c);
+	rc = c->real->pMethods->xClose(c->real);
+	return rc;
+}
+
+static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
+{
+	struct connection *c = connection_of(file);
+	unsigned int *facts;
+	int rc;
+
+	if (at != COUNTER_AT || n != COUNTER_SIZE)
+		return c->real->pMethods->xRead(c->real, to, n, at);
+	facts = facts_of(c);
+	if (facts && *facts & FACT_COUNTER) {
+		memcpy(to, c->counter, COUNTER_SIZE);
+		return SQLITE_OK;
+	}
+	rc = c->real->pMethods->xRead(c->real, to, n, at);
+	if (!rc && facts) {
+		memcpy(c->counter, to, COUNTER_SIZE);
+		*facts |= FACT_COUNTER;
+	}
+	return rc;
+}
+
+static int file_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+	struct connection *c = connection_of(file);
+	unsigned int *facts = facts_of(c);
+	int rc;
+
+	if (facts && *facts & FACT_SIZE) {
+		*size = c->size;
+		return SQLITE_OK;
+	}
+	rc = c->real->pMethods->xFileSize(c->real, size);
+	if (!rc && facts) {
+		c->size = *size;
+		*facts |= FACT_SIZE;
+	}
+	return rc;
+}
+
+/* A process whose locks are gone must not write: others have the database. */
+static int refuse_write(struct connection *c, int result)
+{
+	int err = level_may_write(c);
+
+	if (!err)
+		return SQLITE_OK;
+	say(result, "%s: not written, because %s", c->db->path,
+	    err == -ECHILD ? "the connection belongs to the parent process"
+			   : "the space is withdrawn and other processes may have the database");
+	return result;
+}
+
+static int file_write(sqlite3_file *file, const void *from, int n, sqlite3_int64 at)
+{
+	struct connection *c = connection_of(file);
+	int rc = refuse_write(c, SQLITE_IOERR_WRITE);
+
+	if (rc)
+		return rc;
+	if (at < COUNTER_AT + COUNTER_SIZE)
+		database_forget(c->db);
+	return c->real->pMethods->xWrite(c->real, from, n, at);
+}
+
+static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+	struct connection *c = connection_of(file);
+	int rc = refuse_write(c, SQLITE_IOERR_TRUNCATE);
+
+	if (rc)
+		return rc;
+	database_forget(c->db);
+	return c->real->pMethods->xTruncate(c->real, size);
+}
+
+static int file_sync(sqlite3_file *file, int flags)
+{
+	struct connection *c = connection_of(file);
+
+	return c->real->pMethods->xSync(c->real, flags);
+}
+
+/* ---- controls ---- */
+
+/*
+ * With locking_mode=exclusive SQLite would use WAL without shared memory. The file would then be in
+ * WAL mode, which no other connection of this VFS can open.
+ */
+static int file_pragma(struct connection *c, char **arguments)
+{
+	const char *name = arguments[1], *value = arguments[2];
+
+	if (value && sqlite3_stricmp(name, "locking_mode") == 0)
+		c->exclusive = sqlite3_stricmp(value, "exclusive") == 0;
+	if (value && c->exclusive && sqlite3_stricmp(name, "journal_mode") == 0 &&
+	    sqlite3_stricmp(value, "wal") == 0) {
+		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode");
+		return arguments[0] ? SQLITE_ERROR : SQLITE_NOMEM;
+	}
+	return SQLITE_NOTFOUND;
+}
+
+static int file_control(sqlite3_file *file, int op, void *arg)
+{
+	struct connection *c = connection_of(file);
+	int rc;
+
+	switch (op) {
+	case SQLITE_FCNTL_LOCKSTATE:
+		*(int *)arg = c->level;
+		return SQLITE_OK;
+	case SQLITE_FCNTL_PRAGMA:
+		rc = file_pragma(c, arg);
+		if (rc != SQLITE_NOTFOUND)
+			return rc;
+		break;
+	case SQLITE_FCNTL_SIZE_HINT:
+	case SQLITE_FCNTL_CHUNK_SIZE:
+		database_forget(c->db);
+		break;
+	default:
+		break;
+	}
+	rc = c->real->pMethods->xFileControl(c->real, op, arg);
+	if (op == SQLITE_FCNTL_VFSNAME && !rc) {
+		*(char **)arg = sqlite3_mprintf("glock/%z", *(char **)arg);
+		rc = *(char **)arg ? SQLITE_OK : SQLITE_NOMEM;
+	}
+	return rc;
+}
+
+static int file_sector_size(sqlite3_file *file)
+{
+	struct connection *c = connection_of(file);
+
+	return c->real->pMethods->xSectorSize(c->real);
+}
+
+static int file_characteristics(sqlite3_file *file)
+{
+	struct connection *c = connection_of(file);
+
+	return c->real->pMethods->xDeviceCharacteristics(c->real);
+}
+
+static int file_fetch(sqlite3_file *file, sqlite3_int64 at, int n, void **out)
+{
+	struct connection *c = connection_of(file);
+
+	*out = NULL;
+	return c->real->pMethods->iVersion < 3 ? SQLITE_OK
+					       : c->real->pMethods->xFetch(c->real, at, n, out);
+}
+
+static int file_unfetch(sqlite3_file *file, sqlite3_int64 at, void *page)
+{
+	struct connection *c = connection_of(file);
+
+	return c->real->pMethods->iVersion < 3 ? SQLITE_OK
+					       : c->real->pMethods->xUnfetch(c->real, at, page);
+}
+
+const sqlite3_io_methods file_methods = {
+    .iVersion = 3, /* without xShmMap, so SQLite keeps the journal mode that it has */
+    .xClose = file_close,
+    .xRead = file_read,
+    .xWrite = file_write,
+    .xTruncate = file_truncate,
+    .xSync = file_sync,
+    .xFileSize = file_size,
+    .xLock = file_lock,
+    .xUnlock = file_unlock,
+    .xCheckReservedLock = file_check_reserved,
+    .xFileControl = file_control,
+    .xSectorSize = file_sector_size,
+    .xDeviceCharacteristics = file_characteristics,
+    .xFetch = file_fetch,
+    .xUnfetch = file_unfetch,
+};

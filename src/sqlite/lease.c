@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.c - the read lock that keeps programs without this VFS from writing.
+ *
+ * The lease stays over the ends of transactions, so that a cached read transaction makes no system
+ * call. It goes in three cases:
+ *   - another process takes the glock `data`;
+ *   - no transaction began for 50 ms (service.c);
+ *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
+ *     the last transaction, and no new transaction begins until the program is done.
+ *
+ * A connection counts itself in `in_use` before it looks at the lease. The service thread ends the
+ * lease before it looks at `in_use`. Both are sequentially consistent, so at least one of the two
+ * sees the other.
+ */
+#include "bytes.h"
+#include "database.h"
+
+#include <errno.h>
+
+/* The mutex is held. */
+static void lease_end(struct database *db)
+{
+	atomic_store(&db->lease, LEASE_OFF);
+	database_forget(db);
+	if (db->interop)
+		bytes_lock(db->fd, BYTE_SHARED, BYTES_SHARED, BYTES_FREE);
+}
+
+/* Takes the lock as SQLite's unix VFS does: PENDING first, which a waiting writer has. */
+static int lease_lock(struct database *db)
+{
+	int err;
+
+	if (!db->interop)
+		return 0;
+	err = atomic_load(&db->pending) ? 0 : bytes_lock(db->fd, BYTE_PENDING, 1, BYTES_READ);
+	if (!err)
+		err = bytes_lock(db->fd, BYTE_SHARED, BYTES_SHARED, BYTES_READ);
+	if (!atomic_load(&db->pending))
+		bytes_lock(db->fd, BYTE_PENDING, 1, BYTES_FREE);
+	return err;
+}
+
+bool lease_wanted(const struct database *db)
+{
+	int64_t pid;
+
+	return bytes_in_the_way(db->fd, BYTE_PENDING, 1, &pid) > 0 && pid > 0;
+}
+
+int lease_take(struct database *db)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&db->mutex);
+	switch (atomic_load(&db->lease)) {
+	case LEASE_ON:
+		break;
+	case LEASE_YIELDS:
+		err = lease_wanted(db) ? -EAGAIN : 0;
+		if (!err)
+			atomic_store(&db->lease, LEASE_ON);
+		break;
+	case LEASE_OFF:
+		err = lease_lock(db);
+		if (!err) {
+			database_forget(db);
+			db->idle_ticks = 0;
+			atomic_store(&db->lease, LEASE_ON);
+		}
+		break;
+	}
+	pthread_mutex_unlock(&db->mutex);
+	if (!err && db->interop)
+		service_wake();
+	return err == -EAGAIN ? SQLITE_BUSY : err ? SQLITE_IOERR_LOCK : SQLITE_OK;
+}
+
+void lease_end_if_unused(struct database *db)
+{
+	pthread_mutex_lock(&db->mutex);
+	if (atomic_load(&db->lease) == LEASE_YIELDS && !atomic_load(&db->in_use))
+		lease_end(db);
+	pthread_mutex_unlock(&db->mutex);
+}
+
+void lease_keep(struct database *db)
+{
+	uint32_t yields = LEASE_YIELDS;
+
+	pthread_mutex_lock(&db->mutex);
+	atomic_compare_exchange_strong(&db->lease, &yields, LEASE_ON);
+	pthread_mutex_unlock(&db->mutex);
+}
+
+/* ---- another process ---- */
+
+static void lease_lost_of(struct database *db, void *arg)
+{
+	const struct glock *gl = arg;
+
+	if (db->data != gl)
+		return;
+	pthread_mutex_lock(&db->mutex);
+	if (atomic_load(&db->lease) != LEASE_OFF)
+		lease_end(db);
+	else
+		database_forget(db);
+	pthread_mutex_unlock(&db->mutex);
+}
+
+void lease_lost(struct glock *gl, unsigned int what)
+{
+	(void)what;
+	database_each(lease_lost_of, gl);
+}

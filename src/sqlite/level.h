@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* level.h - requests for the two glocks of a connection (request.c), for level.c. */
+#ifndef GLOCK_SQLITE_LEVEL_H
+#define GLOCK_SQLITE_LEVEL_H
+
+#include "database.h"
+
+enum {
+	READERS_NS = 50000000
+}; /* for readers of other processes to give up a lock that is only cached */
+
+/* Returns SQLite's result for an error of the library. Tells the log what is no contention. */
+int level_error(const struct connection *c, int err, const char *what);
+
+/*
+ * Asks for a glock, or goes on with the queued request for it. Waits for at most `most` ns, and no
+ * longer than until `byte` tells that a living process uses the lock; 0: no byte tells. Returns
+ * SQLITE_BUSY with the request in the queue.
+ */
+int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
+		  int64_t most);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - requests for a connection's glocks that may outlive SQLITE_BUSY.
+ *
+ * EVERY WAIT IS SHORT. A glock that is only cached elsewhere comes after one hand-over. The bytes
+ * tell whether a living process uses the lock: a process that dies loses its bytes at once. If the
+ * lock is in use, the call returns SQLITE_BUSY, and the request stays in the queue. SQLite's busy
+ * handler then calls xSleep, which waits for this request and returns early. SQLite asks again, and
+ * finds the lock granted. So waiting connections form a queue.
+ *
+ * A program may have a busy handler of its own, or none, and never call xSleep. So the service
+ * thread gives back a grant that no connection claims within some milliseconds.
+ */
+#include "bytes.h"
+#include "level.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	LOOK_NS = 1000000,   /* between looks whether the lock is in use */
+	UNUSED_NS = 2000000, /* for a connection to claim its grant */
+};
+
+/* The request that this thread left in the queue. */
+static _Thread_local struct {
+	uint64_t connection;
+	enum request which;
+} left;
+
+int64_t level_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+int level_error(const struct connection *c, int err, const char *what)
+{
+	switch (err) {
+	case 0:
+		return SQLITE_OK;
+	case -ETIMEDOUT:
+	case -EAGAIN:
+	case -ECANCELED:
+		return SQLITE_BUSY;
+	case -ENOMEM:
+		return SQLITE_IOERR_NOMEM;
+	case -EIO:
+		say(SQLITE_IOERR_LOCK, "%s: %s: the space %s is withdrawn; start the program again",
+		    c->db->path, what, space_name(c->db->space));
+		return SQLITE_IOERR_LOCK;
+	default:
+		say(SQLITE_IOERR_LOCK, "%s: %s: %s", c->db->path, what, strerror(-err));
+		return SQLITE_IOERR_LOCK;
+	}
+}
+
+/* ---- the queue ---- */
+
+/* Takes a queued request for this thread. Returns false if none is queued, or a thread has it. */
+static bool request_claim(struct connection *c, enum request r)
+{
+	bool claimed;
+
+	pthread_mutex_lock(&c->db->mutex);
+	claimed = c->queued[r] && !c->busy[r];
+	if (claimed)
+		c->busy[r] = true;
+	pthread_mutex_unlock(&c->db->mutex);
+	return claimed;
+}
+
+static void request_leave(struct connection *c, enum request r, bool queued)
+{
+	pthread_mutex_lock(&c->db->mutex);
+	c->queued[r] = queued;
+	c->busy[r] = false;
+	c->unused_since[r] = 0;
+	pthread_mutex_unlock(&c->db->mutex);
+}
+
+void level_forget_requests(struct connection *c)
+{
+	for (enum request r = 0; r < REQUESTS; r++)
+		if (c->queued[r] && request_claim(c, r)) {
+			glock_dq(&c->holders[r]);
+			request_leave(c, r, false);
+		}
+}
+
+bool level_sleep(int64_t us)
+{
+	struct connection *c = left.connection ? connection_pin(left.connection) : NULL;
+	enum request r = left.which;
+	bool slept;
+
+	left.connection = 0;
+	if (!c)
+		return false;
+	slept = request_claim(c, r);
+	if (slept) {
+		glock_wait(&c->holders[r], level_now() + us * 1000, 0);
+		request_leave(c, r, true);
+	}
+	connection_unpin(c);
+	return slept;
+}
+
+/* The database's mutex is held. Returns whether the request stays in the queue. */
+static bool give_back(struct connection *c, enum request r, int64_t now)
+{
+	if (!c->queued[r] || c->busy[r])
+		return c->queued[r];
+	if (!glock_poll(&c->holders[r]))
+		return true;
+	if (!c->unused_since[r])
+		c->unused_since[r] = now;
+	if (now - c->unused_since[r] < UNUSED_NS)
+		return true;
+	glock_dq(&c->holders[r]);
+	c->queued[r] = false;
+	return false;
+}
+
+bool level_give_back(struct database *db, int64_t now)
+{
+	bool stays = false;
+
+	pthread_mutex_lock(&db->mutex);
+	for (struct connection *c = db->connections; c; c = c->next)
+		for (enum request r = 0; r < REQUESTS; r++)
+			stays |= give_back(c, r, now);
+	pthread_mutex_unlock(&db->mutex);
+	return stays;
+}
+
+/* ---- asking ---- */
+
+/*
+ * Returns whether a living process uses the lock of that byte. This process sees its own byte locks
+ * by its counts only, because all of them belong to one descriptor.
+ */
+static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t byte)
+{
+	if (byte == BYTE_PENDING && atomic_load(&db->pending))
+		return true;
+	if (byte == BYTE_RESERVED &&
+	    (atomic_load(&db->writers) || (mode == GLOCK_EX && atomic_load(&db->recoverers))))
+		return true;
+	return byte && bytes_in_the_way(db->fd, byte, byte == BYTE_SHARED ? BYTES_SHARED : 1, NULL);
+}
+
+static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
+{
+	int64_t begun = level_now(), until = begun + most;
+	int64_t look_from = byte == BYTE_SHARED ? begun + READERS_NS : begun;
+	int err;
+
+	for (;;) {
+		int64_t now = level_now();
+
+		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
+		if (err != -ETIMEDOUT || now >= until)
+			return err;
+		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
+			return err;
+	}
+}
+
+int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
+		  int64_t most)
+{
+	struct glock_holder *gh = &c->holders[r];
+	/*
+	 * A holder in SH keeps a glock that is cached in EX from readers of other processes, because
+	 * the library weakens no glock with holders. So `data` in EX is not cached.
+	 */
+	unsigned int flags = r == REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0;
+	bool queued = c->queued[r] && request_claim(c, r);
+	int err = 0;
+
+	left.connection = 0;
+	if (queued && glock_mode_of(gh) != mode) {
+		glock_dq(gh);
+		request_leave(c, r, false);
+		queued = false;
+	}
+	if (!queued) {
+		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
+				  GLOCK_ASYNC | flags);
+		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
+		err = glock_nq(gh);
+		if (!err && glock_poll(gh))
+			return level_error(c, glock_wait(gh, 0, 0), "waits for the lock");
+	}
+	if (!err)
+		err = request_wait(c, gh, byte, most);
+	if (err == -ETIMEDOUT) {
+		request_leave(c, r, true);
+		left.connection = c->id;
+		left.which = r;
+		service_wake();
+		return SQLITE_BUSY;
+	}
+	if (queued)
+		request_leave(c, r, false);
+	if (err)
+		glock_dq(gh);
+	return level_error(c, err, "waits for the lock");
+}

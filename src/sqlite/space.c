@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * space.c - the lock spaces in which databases have their glocks.
+ *
+ * By default the databases of one file system share a space. A space stays open until the process
+ * ends.
+ */
+#include "database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+struct shared_space {
+	struct shared_space *next;
+	struct glock_space *glocks;
+	int64_t hold;
+	unsigned int databases; /* that are open in it */
+	uint32_t identity;
+	char lockman[16];
+	char name[];
+};
+
+static struct shared_space *spaces; /* under the registry's mutex */
+
+/* ---- the operations ---- */
+
+static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
+{
+	const struct database *db = glock_object(gl);
+	char line[512];
+	int n = db ? snprintf(line, sizeof(line), " path: %s\n", db->path) : 0;
+
+	if (n > 0)
+		print(to, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+}
+
+static const struct glock_ops data_ops = {
+    .size = sizeof(data_ops), .inval = lease_lost, .dump = dump_path};
+static const struct glock_ops reserved_ops = {.size = sizeof(reserved_ops), .dump = dump_path};
+
+static void space_log(void *arg, const char *message)
+{
+	(void)arg;
+	say(SQLITE_WARNING, "%s", message);
+}
+
+/* ---- the identity ---- */
+
+/*
+ * Finds the file of the space among the mapped files. Two containers may have spaces of the same
+ * name in two file systems, so the name does not tell.
+ */
+static uint32_t find_identity(const char *lockman, const char *name)
+{
+	FILE *maps = strcmp(lockman, "local") == 0 ? fopen("/proc/self/maps", "re") : NULL;
+	uint32_t found = 0;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (maps && !found && getline(&line, &room, maps) > 0) {
+		unsigned int major, minor;
+		uint64_t inode;
+		int at = 0;
+		char *base;
+
+		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64 " %n", &major, &minor, &inode, &at) !=
+			3 ||
+		    !at)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		base = strrchr(line + at, '/');
+		if (base && strcmp(base + 1, name) == 0)
+			found = (uint32_t)((makedev(major, minor) * UINT64_C(0x9e3779b97f4a7c15) ^
+					    inode * UINT64_C(0xc2b2ae3d27d4eb4f)) >>
+					   32);
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	if (!found)
+		for (const char *c = name; *c; c++)
+			found = found * 31 + (unsigned char)*c;
+	return found;
+}
+
+/* ---- opening ---- */
+
+static const char *space_advice(int err)
+{
+	switch (err) {
+	case -EPROTONOSUPPORT:
+		return "give lockman=local or lockman=dlm";
+	case -EACCES:
+	case -EPERM:
+		return "another user's space; name a directory that both users may use in "
+		       "GLOCK_DIR";
+	default:
+		return "see the lines before";
+	}
+}
+
+static struct shared_space *space_new(const char *name, const struct parameters *p)
+{
+	const char *lockman = p->lockman ? p->lockman : "local";
+	struct glock_type_options types[] = {
+	    {.size = sizeof(types[0]),
+	     .type = TYPE_DATA,
+	     .ops = &data_ops,
+	     .hold = p->hold,
+	     .name = "sqldata",
+	     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA},
+	    {.size = sizeof(types[0]),
+	     .type = TYPE_RESERVED,
+	     .ops = &reserved_ops,
+	     .hold = p->hold,
+	     .name = "sqlwrite",
+	     .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
+	};
+	struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = lockman, .types = types, .n_types = 2, .log = space_log};
+	struct shared_space *s = calloc(1, sizeof(*s) + strlen(name) + 1);
+	int err;
+
+	if (!s)
+		return NULL;
+	strcpy(s->name, name);
+	snprintf(s->lockman, sizeof(s->lockman), "%s", lockman);
+	s->hold = p->hold;
+	err = glock_space_open(name, &o, &s->glocks);
+	if (err) {
+		say(SQLITE_CANTOPEN, "space %s of lock manager %s: %s: %s", name, lockman,
+		    strerror(-err), space_advice(err));
+		free(s);
+		return NULL;
+	}
+	s->identity = find_identity(lockman, name);
+	return s;
+}
+
+struct shared_space *space_take(const struct parameters *p, dev_t dev)
+{
+	const char *lockman = p->lockman ? p->lockman : "local";
+	char of_dev[64];
+	const char *name = p->space ? p->space : of_dev;
+	struct shared_space *s;
+
+	snprintf(of_dev, sizeof(of_dev), "sqlite-%x-%x", major(dev), minor(dev));
+	for (s = spaces; s; s = s->next)
+		if (strcmp(s->name, name) == 0 && strcmp(s->lockman, lockman) == 0)
+			break;
+	if (!s) {
+		s = space_new(name, p);
+		if (!s)
+			return NULL;
+		s->next = spaces;
+		spaces = s;
+	} else if (s->hold != p->hold) {
+		say(SQLITE_WARNING, "space %s is open with another hold, which stays", name);
+	}
+	s->databases++;
+	return s;
+}
+
+void space_put(struct shared_space *s)
+{
+	if (s)
+		s->databases--;
+}
+
+struct glock_space *space_glocks(const struct shared_space *s)
+{
+	return s->glocks;
+}
+
+uint32_t space_identity(const struct shared_space *s)
+{
+	return s->identity;
+}
+
+const char *space_name(const struct shared_space *s)
+{
+	return s->name;
+}
+
+/* ---- the end ---- */
+
+void spaces_close(void)
+{
+	struct shared_space **at = &spaces;
+
+	while (*at) {
+		struct shared_space *s = *at;
+
+		/* The locks of a connection that is still open go with the process. */
+		if (s->databases || glock_space_close(s->glocks) == -EBUSY) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		free(s);
+	}
+}
+
+void spaces_forget(void)
+{
+	spaces = NULL; /* a child must not close what its parent opened */
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vfs.c - the VFS `glock`: opens main databases with our methods, and passes the rest on.
+ *
+ * The VFS below is the one named `unix`, because its byte locks are those of other programs. Our
+ * file has the file of that VFS behind it in the same memory.
+ */
+#include "database.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local struct current_connection current;
+_Atomic uint64_t connections_closed;
+
+static sqlite3_vfs *base;
+static sqlite3_vfs glock_vfs;
+
+/* ---- parameters ---- */
+
+static int wrong(const char *path, const char *name, const char *value, const char *right)
+{
+	say(SQLITE_CANTOPEN, "%s: %s=%s: give %s", path, name, value, right);
+	return SQLITE_CANTOPEN;
+}
+
+static int parse_hold(struct parameters *p, const char *path, const char *value)
+{
+	char *end;
+	long long us;
+
+	errno = 0;
+	us = strtoll(value, &end, 10);
+	if (errno || end == value || *end || us < 0 || us > 10000000)
+		return wrong(path, "hold", value, "microseconds from 0 to 10000000");
+	p->hold = us ? us * 1000 : GLOCK_HOLD_NONE;
+	return SQLITE_OK;
+}
+
+static int parse_parameters(struct parameters *p, const char *path)
+{
+	const char *hold = sqlite3_uri_parameter(path, "hold");
+	const char *lockman = sqlite3_uri_parameter(path, "lockman");
+
+	*p = (struct parameters){
+	    .space = sqlite3_uri_parameter(path, "space"),
+	    .lockman = lockman,
+	    .hold = 1000000,
+	    .interop = sqlite3_uri_boolean(path, "interop", 1),
+	    .network = sqlite3_uri_boolean(path, "nfs", 0),
+	};
+	if (p->space && (!*p->space || strlen(p->space) > 64 || strchr(p->space, '/')))
+		return wrong(path, "space", p->space, "1 to 64 bytes without '/'");
+	if (lockman && strcmp(lockman, "local") != 0 && strcmp(lockman, "dlm") != 0)
+		return wrong(path, "lockman", lockman, "local or dlm");
+	return hold ? parse_hold(p, path, hold) : SQLITE_OK;
+}
+
+/* ---- open ---- */
+
+/* Returns whether the header of an open database says that it is in WAL mode. */
+static bool in_wal_mode(sqlite3_file *real)
+{
+	unsigned char versions[2] = {0, 0};
+
+	return !real->pMethods->xRead(real, versions, 2, 18) && versions[0] == 2;
+}
+
+static bool is_default(void)
+{
+	return sqlite3_vfs_find(NULL) == &glock_vfs;
+}
+
+static int open_main(struct connection *c, const char *path, int flags)
+{
+	struct parameters p;
+	int rc = parse_parameters(&p, path);
+
+	if (rc)
+		return rc;
+	if (in_wal_mode(c->real)) {
+		say(SQLITE_CANTOPEN,
+		    "%s: is in WAL mode; open it with vfs=unix and set "
+		    "PRAGMA journal_mode=delete",
+		    path);
+		return SQLITE_CANTOPEN;
+	}
+	c->journal = sqlite3_filename_journal(path);
+	c->wal = sqlite3_filename_wal(path);
+	return database_open(c, path, &p, (flags & SQLITE_OPEN_READONLY) != 0);
+}
+
+static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *out)
+{
+	struct connection *c = (struct connection *)file;
+	int got = 0, rc;
+
+	(void)vfs;
+	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
+		database_journal_changed(path);
+	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
+		return base->xOpen(base, path, file, flags, out);
+	memset(c, 0, sizeof(*c));
+	c->real = (sqlite3_file *)(c + 1);
+	rc = base->xOpen(base, path, c->real, flags, &got);
+	if (!rc && is_default() && in_wal_mode(c->real)) {
+		/* as without this VFS */
+		c->real->pMethods->xClose(c->real);
+		memset(c, 0, sizeof(*c));
+		return base->xOpen(base, path, file, flags, out);
+	}
+	if (!rc) {
+		rc = open_main(c, path, got);
+		if (rc)
+			c->real->pMethods->xClose(c->real);
+	} else if (c->real->pMethods) {
+		c->real->pMethods->xClose(c->real);
+	}
+	if (rc)
+		return rc;
+	file->pMethods = &file_methods;
+	if (out)
+		*out = got;
+	return SQLITE_OK;
+}
+
+/* ---- other files ---- */
+
+/* Returns the connection on this thread whose journal or WAL file has that path, and which. */
+static struct connection *connection_with(const char *path, unsigned int *fact)
+{
+	struct connection *c = current.c;
+
+	if (!c || current.closes != atomic_load_explicit(&connections_closed, memory_order_relaxed))
+		return NULL;
+	if (path == c->journal)
+		*fact = FACT_NO_JOURNAL;
+	else if (path == c->wal)
+		*fact = FACT_NO_WAL;
+	else
+		return NULL;
+	return c;
+}
+
+static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
+{
+	unsigned int fact;
+	struct connection *c = flags == SQLITE_ACCESS_EXISTS ? connection_with(path, &fact) : NULL;
+
+	(void)vfs;
+	if (c && file_known_absent(base, c, fact, path)) {
+		*out = 0;
+		return SQLITE_OK;
+	}
+	return base->xAccess(base, path, flags, out);
+}
+
+static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
+{
+	(void)vfs;
+	if (database_is_parents_journal(path)) {
+		say(SQLITE_IOERR_DELETE, "%s: the journal belongs to the parent process", path);
+		return SQLITE_IOERR_DELETE;
+	}
+	database_journal_changed(path);
+	return base->xDelete(base, path, sync);
+}
+
+/* ---- the rest ---- */
+
+static int vfs_full_pathname(sqlite3_vfs *vfs, const char *path, int n, char *out)
+{
+	(void)vfs;
+	return base->xFullPathname(base, path, n, out);
+}
+
+static void *vfs_dl_open(sqlite3_vfs *vfs, const char *path)
+{
+	(void)vfs;
+	return base->xDlOpen(base, path);
+}
+
+static void vfs_dl_error(sqlite3_vfs *vfs, int n, char *message)
+{
+	(void)vfs;
+	base->xDlError(base, n, message);
+}
+
+static void (*vfs_dl_sym(sqlite3_vfs *vfs, void *library, const char *symbol))(void)
+{
+	(void)vfs;
+	return base->xDlSym(base, library, symbol);
+}
+
+static void vfs_dl_close(sqlite3_vfs *vfs, void *library)
+{
+	(void)vfs;
+	base->xDlClose(base, library);
+}
+
+static int vfs_randomness(sqlite3_vfs *vfs, int n, char *out)
+{
+	(void)vfs;
+	return base->xRandomness(base, n, out);
+}
+
+/* SQLite's busy handler sleeps here. The wait ends early when the lock comes. */
+static int vfs_sleep(sqlite3_vfs *vfs, int us)
+{
+	(void)vfs;
+	return level_sleep(us) ? us : base->xSleep(base, us);
+}
+
+static int vfs_current_time(sqlite3_vfs *vfs, double *now)
+{
+	(void)vfs;
+	return base->xCurrentTime(base, now);
+}
+
+static int vfs_last_error(sqlite3_vfs *vfs, int n, char *message)
+{
+	(void)vfs;
+	return base->xGetLastError ? base->xGetLastError(base, n, message) : 0;
+}
+
+static int vfs_current_time64(sqlite3_vfs *vfs, sqlite3_int64 *now)
+{
+	(void)vfs;
+	return base->xCurrentTimeInt64(base, now);
+}
+
+static int vfs_set_call(sqlite3_vfs *vfs, const char *name, sqlite3_syscall_ptr call)
+{
+	(void)vfs;
+	return base->xSetSystemCall(base, name, call);
+}
+
+static sqlite3_syscall_ptr vfs_get_call(sqlite3_vfs *vfs, const char *name)
+{
+	(void)vfs;
+	return base->xGetSystemCall(base, name);
+}
+
+static const char *vfs_next_call(sqlite3_vfs *vfs, const char *name)
+{
+	(void)vfs;
+	return base->xNextSystemCall(base, name);
+}
+
+static sqlite3_vfs glock_vfs = {
+    .iVersion = 3,
+    .zName = "glock",
+    .xOpen = vfs_open,
+    .xDelete = vfs_delete,
+    .xAccess = vfs_access,
+    .xFullPathname = vfs_full_pathname,
+    .xDlOpen = vfs_dl_open,
+    .xDlError = vfs_dl_error,
+    .xDlSym = vfs_dl_sym,
+    .xDlClose = vfs_dl_close,
+    .xRandomness = vfs_randomness,
+    .xSleep = vfs_sleep,
+    .xCurrentTime = vfs_current_time,
+    .xGetLastError = vfs_last_error,
+    .xCurrentTimeInt64 = vfs_current_time64,
+    .xSetSystemCall = vfs_set_call,
+    .xGetSystemCall = vfs_get_call,
+    .xNextSystemCall = vfs_next_call,
+};
+
+int vfs_register(bool make_default)
+{
+	if (!base) {
+		base = sqlite3_vfs_find("unix");
+		if (!base || base->iVersion < 3) {
+			say(SQLITE_ERROR,
+			    "SQLite has no VFS named unix, so the VFS glock cannot work");
+			base = NULL;
+			return SQLITE_ERROR;
+		}
+		glock_vfs.szOsFile = (int)sizeof(struct connection) + base->szOsFile;
+		glock_vfs.mxPathname = base->mxPathname;
+	}
+	/* SQLite moves a VFS that is registered already */
+	return sqlite3_vfs_register(&glock_vfs, make_default);
+}

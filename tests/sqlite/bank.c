@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bank.c - processes move amounts between accounts of one database, and are killed and stopped.
+ *
+ *	bank EXTENSION FOLDER PROCESSES KILLS [SEED]
+ *
+ * Every third process uses SQLite without the VFS. Each process makes transactions that move an
+ * amount and add a row with the process's number and a count. Shared memory has the count that the
+ * process has begun and the count that it has committed. After each kill the parent checks:
+ *   - integrity_check is ok, and the sum of the accounts is the same;
+ *   - the row of each committed transaction is there;
+ *   - no row is there that no process began.
+ * At least half of the kills must fall inside a write transaction. Prints TAP.
+ */
+#include <assert.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ACCOUNTS = 50, EACH = 1000, PROCESSES_MAX = 64 };
+
+struct process {
+	_Atomic uint64_t begun, committed;
+	_Atomic uint64_t reads;
+	_Atomic bool inside; /* a write transaction */
+	_Atomic bool wrong;
+	pid_t pid;
+	unsigned int number; /* of this place's processes: a row names both */
+};
+
+static struct process *processes;
+static unsigned int n_processes;
+static const char *extension, *folder;
+
+static const char *const journal_modes[] = {"delete", "truncate", "persist"};
+
+static void sleep_us(long us)
+{
+	nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
+}
+
+/* ---- SQLite ---- */
+
+static void load(void)
+{
+	sqlite3 *db;
+	char *error = NULL;
+
+	if (sqlite3_open(":memory:", &db) || sqlite3_enable_load_extension(db, 1) ||
+	    sqlite3_load_extension(db, extension, NULL, &error)) {
+		printf("Bail out! %s: %s\n", extension, error ? error : sqlite3_errmsg(db));
+		exit(1);
+	}
+	sqlite3_close(db);
+}
+
+static sqlite3 *open_bank(bool plain)
+{
+	sqlite3 *db;
+	char uri[512];
+
+	snprintf(uri, sizeof(uri), "file:%s/bank.db%s", folder, plain ? "" : "?vfs=glock");
+	if (sqlite3_open_v2(uri, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
+			    plain ? "unix" : NULL)) {
+		printf("# %s: %s\n", uri, sqlite3_errmsg(db));
+		sqlite3_close(db);
+		return NULL;
+	}
+	sqlite3_busy_timeout(db, 20000);
+	return db;
+}
+
+static int run(sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+static int64_t number(sqlite3 *db, const char *sql, int *rc)
+{
+	sqlite3_stmt *stmt;
+	int64_t n = -1;
+
+	*rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+	if (*rc)
+		return -1;
+	*rc = sqlite3_step(stmt);
+	if (*rc == SQLITE_ROW) {
+		n = sqlite3_column_int64(stmt, 0);
+		*rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	return n;
+}
+
+/* ---- a process ---- */
+
+static int move(sqlite3 *db, struct process *p, unsigned int place, unsigned int *seed)
+{
+	uint64_t count = atomic_load(&p->begun) + 1;
+	int from = rand_r(seed) % ACCOUNTS, to = rand_r(seed) % ACCOUNTS,
+	    amount = rand_r(seed) % 50;
+	char sql[512];
+	int rc = run(db, "BEGIN IMMEDIATE");
+
+	if (rc)
+		return rc;
+	atomic_store(&p->begun, count);
+	atomic_store(&p->inside, true);
+	snprintf(
+	    sql, sizeof(sql),
+	    "UPDATE account SET amount = amount - %d WHERE id = %d;"
+	    "UPDATE account SET amount = amount + %d WHERE id = %d;"
+	    "INSERT INTO moves(place, number, count, filling) VALUES(%u, %u, %llu, zeroblob(600));",
+	    amount, from, amount, to, place, p->number, (unsigned long long)count);
+	rc = run(db, sql);
+	if (!rc && rand_r(seed) % 8 == 0)
+		rc = run(db, "DELETE FROM moves WHERE rowid IN (SELECT rowid FROM moves WHERE"
+			     " count < (SELECT max(count) FROM moves m WHERE m.place = moves.place"
+			     " AND m.number = moves.number) LIMIT 40)");
+	if (!rc)
+		rc = run(db, "COMMIT");
+	atomic_store(&p->inside, false);
+	if (!rc)
+		atomic_store(&p->committed, count);
+	else
+		run(db, "ROLLBACK");
+	return rc;
+}
+
+static bool allowed(int rc)
+{
+	return rc == SQLITE_OK || rc == SQLITE_BUSY;
+}
+
+static void be_process(unsigned int place)
+{
+	struct process *p = &processes[place];
+	unsigned int seed = (unsigned int)getpid();
+	sqlite3 *db = open_bank(place % 3 == 2);
+	char pragma[64];
+	int rc = SQLITE_OK;
+
+	snprintf(pragma, sizeof(pragma), "PRAGMA journal_mode=%s", journal_modes[place % 3]);
+	if (!db || run(db, pragma) || run(db, "PRAGMA synchronous=off"))
+		_exit(3);
+	while (allowed(rc)) {
+		if (rand_r(&seed) % 10 < 7) {
+			rc = move(db, p, place, &seed);
+		} else {
+			int64_t sum = number(db, "SELECT sum(amount) FROM account", &rc);
+
+			if (!rc && sum != ACCOUNTS * EACH) {
+				printf("# process %u: the sum is %lld\n", place, (long long)sum);
+				atomic_store(&p->wrong, true);
+				rc = SQLITE_CORRUPT;
+			}
+			atomic_fetch_add(&p->reads, 1);
+		}
+		if (rand_r(&seed) % 16 == 0)
+			sleep_us(rand_r(&seed) % 3000);
+	}
+	printf("# process %u: %s (%d)\n", place, sqlite3_errmsg(db), sqlite3_extended_errcode(db));
+	fflush(stdout);
+	_exit(4);
+}
+
+static void start(unsigned int place)
+{
+	struct process *p = &processes[place];
+	pid_t pid;
+
+	atomic_store(&p->begun, 0);
+	atomic_store(&p->committed, 0);
+	atomic_store(&p->inside, false);
+	p->number++;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		/* a process of its own: SQLite and the library are not used before fork() */
+		load();
+		be_process(place);
+	}
+	p->pid = pid;
+}
+
+/* ---- the parent: checks in a process of its own, because it must not use SQLite before fork ----
+ */
+
+static int check(bool plain)
+{
+	sqlite3 *db;
+	sqlite3_stmt *stmt;
+	char sql[256];
+	int rc, wrong = 0;
+
+	load();
+	db = open_bank(plain);
+	if (!db)
+		return 1;
+	if (run(db, "BEGIN") ||
+	    number(db, "SELECT sum(amount) FROM account", &rc) != ACCOUNTS * EACH) {
+		printf("# wrong sum, or %s\n", sqlite3_errmsg(db));
+		wrong = 1;
+	}
+	if (sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &stmt, NULL) ||
+	    sqlite3_step(stmt) != SQLITE_ROW ||
+	    strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0) {
+		printf("# integrity: %s\n",
+		       stmt ? (const char *)sqlite3_column_text(stmt, 0) : sqlite3_errmsg(db));
+		wrong = 1;
+	}
+	sqlite3_finalize(stmt);
+	for (unsigned int i = 0; i < n_processes; i++) {
+		uint64_t committed = atomic_load(&processes[i].committed), begun;
+		int64_t seen;
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT max(count) FROM moves WHERE place = %u AND number = %u", i,
+			 processes[i].number);
+		seen = number(db, sql, &rc);
+		begun = atomic_load(&processes[i].begun);
+		/* the snapshot of this transaction is later than `committed` and earlier than
+		 * `begun` */
+		if (rc || (uint64_t)seen < committed || (uint64_t)seen > begun) {
+			printf("# process %u: row %lld, committed %llu, begun %llu, rc %d\n", i,
+			       (long long)seen, (unsigned long long)committed,
+			       (unsigned long long)begun, rc);
+			wrong = 1;
+		}
+	}
+	run(db, "COMMIT");
+	sqlite3_close(db);
+	return wrong;
+}
+
+/* Runs f in a child. Returns its exit status, or -1. */
+static int in_child(int (*f)(bool), bool plain)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		status = f(plain);
+		fflush(stdout);
+		exit(status);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int create(bool plain)
+{
+	sqlite3 *db = open_bank(plain);
+	int rc = !db || run(db, "CREATE TABLE account(id INTEGER PRIMARY KEY, amount);"
+				"CREATE TABLE moves(place, number, count, filling);"
+				"CREATE INDEX at ON moves(place, number, count); BEGIN");
+
+	for (int i = 0; !rc && i < ACCOUNTS; i++) {
+		char sql[100];
+
+		snprintf(sql, sizeof(sql), "INSERT INTO account VALUES(%d, %d)", i, EACH);
+		rc = run(db, sql);
+	}
+	return rc || run(db, "COMMIT");
+}
+
+/* Stops the process, in nine of ten cases inside a write transaction. Returns whether it runs. */
+static bool stop_one(struct process *p, unsigned int *seed)
+{
+	bool anywhere = rand_r(seed) % 10 == 0;
+
+	for (int i = 0; i < 5000; i++) {
+		int status;
+
+		for (int j = 0; j < 10000 && !anywhere && !atomic_load(&p->inside); j++)
+			if (j % 64 == 63)
+				sleep_us(20);
+		for (volatile int j = rand_r(seed) % 30000; j > 0; j--)
+			;
+		kill(p->pid, SIGSTOP);
+		if (waitpid(p->pid, &status, WUNTRACED) != p->pid || !WIFSTOPPED(status))
+			return false;
+		if (anywhere || atomic_load(&p->inside))
+			return true;
+		kill(p->pid, SIGCONT);
+	}
+	return true;
+}
+
+/* Returns whether the process still ran. */
+static bool kill_one(unsigned int place, unsigned int *seed, unsigned int *inside)
+{
+	struct process *p = &processes[place];
+
+	if (!stop_one(p, seed)) {
+		p->pid = 0;
+		return false;
+	}
+	*inside += atomic_load(&p->inside);
+	if (rand_r(seed) % 4 == 0) {
+		/* a stop instead of a kill: the others must be right meanwhile and afterwards */
+		sleep_us(rand_r(seed) % 20000);
+		kill(p->pid, SIGCONT);
+		return true;
+	}
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	p->pid = 0;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int kills, inside = 0, ended = 0, wrong = 0, seed;
+	uint64_t reads = 0;
+	char path[512];
+
+	if (argc < 5) {
+		fprintf(stderr, "usage: bank EXTENSION FOLDER PROCESSES KILLS [SEED]\n");
+		return 2;
+	}
+	extension = argv[1];
+	folder = argv[2];
+	n_processes = (unsigned int)atoi(argv[3]);
+	kills = (unsigned int)atoi(argv[4]);
+	seed = argc > 5 ? (unsigned int)atoi(argv[5]) : 1;
+	assert(n_processes && n_processes <= PROCESSES_MAX);
+	snprintf(path, sizeof(path), "%s/bank.db", folder);
+	unlink(path);
+	processes = mmap(NULL, PROCESSES_MAX * sizeof(*processes), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (processes == MAP_FAILED || in_child(create, true)) {
+		printf("Bail out! no database in %s\n", folder);
+		return 1;
+	}
+	for (unsigned int i = 0; i < n_processes; i++)
+		start(i);
+	for (unsigned int k = 0; k < kills && !wrong; k++) {
+		unsigned int place = (unsigned int)rand_r(&seed) % n_processes;
+
+		if (!kill_one(place, &seed, &inside))
+			ended++;
+		/* the check needs the counts of the killed process */
+		wrong += in_child(check, k % 3 == 2) != 0;
+		if (!processes[place].pid)
+			start(place);
+		wrong += ended;
+	}
+	for (unsigned int i = 0; i < n_processes; i++) {
+		if (processes[i].pid) {
+			kill(processes[i].pid, SIGKILL);
+			waitpid(processes[i].pid, NULL, 0);
+		}
+		reads += atomic_load(&processes[i].reads);
+		wrong += atomic_load(&processes[i].wrong);
+	}
+	wrong += in_child(check, false) != 0;
+	printf("# %u kills and stops, %u inside a write transaction; %llu sums read\n", kills,
+	       inside, (unsigned long long)reads);
+	printf("%sok 1 - the sum stays, and no committed transaction is lost\n",
+	       wrong ? "not " : "");
+	printf("%sok 2 - half of the kills fall inside a write transaction\n",
+	       2 * inside < kills ? "not " : "");
+	printf("1..2\n");
+	return wrong || 2 * inside < kills;
+}

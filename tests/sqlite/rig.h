@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rig.h - helps tests of the VFS: one process for each test, and peers that answer SQL.
+ *
+ * Each test runs in a process and a folder of its own. The process that starts the tests never uses
+ * SQLite. A peer is one more process with a connection. It runs SQL that the test sends.
+ */
+#ifndef TESTS_SQLITE_RIG_H
+#define TESTS_SQLITE_RIG_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	const char *needs; /* a capability for tests/count.py, or NULL */
+};
+
+/* Runs all tests, or answers as a peer. The arguments are those of main(). */
+int run_tests(int argc, char **argv, const struct test *tests, size_t n);
+
+_Noreturn void wrong(const char *file, int line, const char *what, long long is, long long be);
+#define SAME(call, expected)                                        \
+	do {                                                        \
+		long long is_ = (long long)(call);                  \
+		long long be_ = (long long)(expected);              \
+		if (is_ != be_)                                     \
+			wrong(__FILE__, __LINE__, #call, is_, be_); \
+	} while (0)
+#define CHECK(cond) SAME(!!(cond), 1)
+
+/* Loads the extension into this process. SQLite's log goes to a buffer from then on. */
+void load(void);
+/* Returns whether SQLite's log has that text. */
+bool logged(const char *text);
+
+/* Opens a URI with a VFS. NULL: the default. Returns SQLite's result; *db is closed by the caller.
+ */
+int try_open(sqlite3 **db, const char *uri, const char *vfs);
+sqlite3 *open_db(const char *uri, const char *vfs);
+/* Runs SQL. Returns the extended result. */
+int sql(sqlite3 *db, const char *text);
+/* Returns the integer that the SQL gives. A failure ends the test. */
+int64_t value(sqlite3 *db, const char *text);
+/* Returns whether the SQL gives this text. */
+bool gives(sqlite3 *db, const char *text, const char *expected);
+/* Makes app.db with one table t(n) and one row 0, by SQLite's own VFS, in a process of its own. */
+void make_db(const char *path);
+/* Returns a hash of the file's bytes. 0: there is no file. */
+uint64_t bytes_of(const char *path);
+
+struct peer {
+	pid_t pid;
+	int to, from;
+};
+/* Starts a peer that opens the URI with the VFS. It waits for a lock for at most busy_ms. */
+struct peer peer_start(const char *uri, const char *vfs, int busy_ms);
+void peer_say(struct peer *p, const char *text);
+int peer_answer(struct peer *p);
+int peer_do(struct peer *p, const char *text);
+void peer_end(struct peer *p);
+
+/* Runs f in a child that was made by fork(), and returns its exit status; -1: it was killed. */
+int in_child(int (*f)(void *), void *arg);
+void nap_ms(int ms);
+int64_t now_us(void);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bad.c - tests bad input: each mistake has a clear error, and nothing is lost. */
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define APP "file:app.db?vfs=glock"
+
+/* Opens the URI, which must fail. The log must have the text. */
+static void refused(const char *uri, const char *text)
+{
+	sqlite3 *db;
+
+	SAME(try_open(&db, uri, NULL) & 0xff, SQLITE_CANTOPEN);
+	CHECK(logged(text));
+	sqlite3_close(db);
+}
+
+static void a_file_that_is_no_database_stays_as_it_is(void)
+{
+	FILE *f = fopen("app.db", "we");
+	uint64_t before;
+	sqlite3 *db;
+
+	for (int i = 0; i < 1000; i++)
+		fprintf(f, "This file is a text, line %d.\n", i);
+	fclose(f);
+	before = bytes_of("app.db");
+	load();
+	SAME(try_open(&db, APP, NULL), SQLITE_NOTADB);
+	SAME(sql(db, "CREATE TABLE t(n)"), SQLITE_NOTADB);
+	sqlite3_close(db);
+	SAME(bytes_of("app.db"), before);
+}
+
+static void a_wrong_parameter_names_the_right_ones(void)
+{
+	make_db("app.db");
+	load();
+	refused(APP "&hold=soon", "hold=soon: give microseconds from 0 to 10000000");
+	refused(APP "&hold=-1", "hold=-1: give");
+	refused(APP "&hold=", "hold=: give");
+	refused(APP "&lockman=etcd", "lockman=etcd: give local or dlm");
+	refused(APP "&space=a/b", "space=a/b: give 1 to 64 bytes");
+	refused(APP "&space=", "space=: give 1 to 64 bytes");
+}
+
+static void a_missing_folder_is_refused_as_by_unix(void)
+{
+	sqlite3 *db;
+
+	load();
+	SAME(try_open(&db, "file:nowhere/app.db?vfs=glock", NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	SAME(try_open(&db, "file:.?vfs=glock", NULL) & 0xff, SQLITE_CANTOPEN);
+	sqlite3_close(db);
+}
+
+static void two_spaces_for_one_database_are_refused(void)
+{
+	struct peer peer = peer_start(APP "&space=one", NULL, 0);
+
+	make_db("app.db");
+	SAME(peer_do(&peer, "SELECT n FROM t"), SQLITE_OK);
+	load();
+	refused(APP "&space=two", "other processes use this database in another lock space");
+	peer_end(&peer);
+}
+
+static void another_users_space_is_refused(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+
+	make_db("app.db");
+	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(chmod("app.db", 0666) | chmod(".", 0777), 0);
+	SAME(setgid(65534) | setuid(65534), 0);
+	load();
+	refused(APP, "another user's space");
+	SAME(setuid(65534), 0);
+	peer_end(&peer);
+}
+
+/* A user without rights: this VFS gives the same results as SQLite's own. */
+static void a_read_only_folder_gives_the_results_of_unix(void)
+{
+	static const char *const vfs[] = {"unix", "glock"};
+	int rc[2][3];
+
+	make_db("app.db");
+	SAME(chmod("app.db", 0666) | chmod(".", 0555), 0);
+	SAME(setgid(65534) | setuid(65534), 0);
+	load();
+	for (int i = 0; i < 2; i++) {
+		sqlite3 *db;
+
+		rc[i][0] = try_open(&db, "file:app.db", vfs[i]);
+		rc[i][1] = sql(db, "SELECT n FROM t");
+		rc[i][2] = sql(db, "UPDATE t SET n = 1");
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+	SAME(rc[1][0], rc[0][0]);
+	SAME(rc[1][1], SQLITE_OK);
+	SAME(rc[1][2], rc[0][2]);
+	CHECK(rc[1][2] != SQLITE_OK);
+}
+
+static void a_read_only_file_is_read(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	SAME(chmod("app.db", 0444), 0);
+	SAME(setgid(65534) | setuid(65534), 0);
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(sql(db, "UPDATE t SET n = 1") & 0xff, SQLITE_READONLY);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+/* ---- names ---- */
+
+static void two_names_for_one_file_are_one_database(void)
+{
+	sqlite3 *one, *two, *three;
+
+	make_db("app.db");
+	SAME(link("app.db", "hard.db") | symlink("app.db", "soft.db"), 0);
+	load();
+	one = open_db(APP, NULL);
+	two = open_db("file:hard.db?vfs=glock", NULL);
+	three = open_db("file:soft.db?vfs=glock", NULL);
+	SAME(sql(one, "BEGIN IMMEDIATE"), SQLITE_OK);
+	SAME(sql(two, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+	SAME(sql(three, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+	SAME(sql(one, "UPDATE t SET n = 1; COMMIT"), SQLITE_OK);
+	SAME(value(two, "SELECT n FROM t"), 1);
+	SAME(value(three, "SELECT n FROM t"), 1);
+	SAME(sqlite3_close(one) | sqlite3_close(two) | sqlite3_close(three), SQLITE_OK);
+	CHECK(logged("multiple links to file"));
+}
+
+static void a_file_that_is_deleted_while_open_is_not_written(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(unlink("app.db"), 0);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_READONLY_DBMOVED);
+	SAME(access("app.db", F_OK), -1);
+	SAME(access("app.db-journal", F_OK), -1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_file_that_is_replaced_while_open_is_another_database(void)
+{
+	sqlite3 *old, *new;
+	uint64_t before;
+
+	make_db("app.db");
+	make_db("new.db");
+	load();
+	old = open_db(APP, NULL);
+	SAME(value(old, "SELECT n FROM t"), 0);
+	SAME(rename("new.db", "app.db"), 0);
+	before = bytes_of("app.db");
+	SAME(sql(old, "UPDATE t SET n = 1"), SQLITE_READONLY_DBMOVED);
+	SAME(bytes_of("app.db"), before);
+	new = open_db(APP, NULL);
+	SAME(sql(new, "UPDATE t SET n = 2"), SQLITE_OK);
+	SAME(value(new, "SELECT n FROM t"), 2);
+	SAME(value(old, "SELECT n FROM t"), 0);
+	SAME(sqlite3_close(old) | sqlite3_close(new), SQLITE_OK);
+}
+
+/* ---- WAL ---- */
+
+static void make_wal(const char *path)
+{
+	struct peer peer = peer_start(path, "unix", 0);
+
+	SAME(peer_do(&peer, "PRAGMA journal_mode=wal; CREATE TABLE t(n); INSERT INTO t VALUES(0)"),
+	     SQLITE_OK);
+	peer_end(&peer);
+}
+
+static void a_database_in_wal_mode_is_refused_with_the_way_out(void)
+{
+	uint64_t before;
+
+	make_wal("file:app.db");
+	before = bytes_of("app.db");
+	load();
+	refused(APP, "is in WAL mode; open it with vfs=unix and set PRAGMA journal_mode=delete");
+	SAME(bytes_of("app.db"), before);
+}
+
+static void as_default_a_database_in_wal_mode_goes_to_unix(void)
+{
+	sqlite3 *db;
+
+	make_wal("file:app.db");
+	load();
+	SAME(sqlite3_vfs_register(sqlite3_vfs_find("glock"), 1), SQLITE_OK);
+	db = open_db("file:app.db", NULL);
+	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
+	CHECK(gives(db, "PRAGMA journal_mode", "wal"));
+	SAME(sqlite3_close(db), SQLITE_OK);
+	db = open_db("file:other.db", NULL);
+	CHECK(gives(db, "PRAGMA journal_mode=wal", "delete"));
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static void journal_mode_wal_answers_the_mode_that_stays(void)
+{
+	static const char *const modes[] = {"delete", "truncate", "persist", "memory", "off"};
+	char text[64];
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		snprintf(text, sizeof(text), "PRAGMA journal_mode=%s", modes[i]);
+		CHECK(gives(db, text, modes[i]));
+		CHECK(gives(db, "PRAGMA journal_mode=wal", modes[i]));
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+		SAME(value(db, "SELECT n FROM t"), i + 1);
+	}
+	SAME(sql(db, "PRAGMA journal_mode=delete; PRAGMA locking_mode=exclusive"), SQLITE_OK);
+	CHECK(sql(db, "PRAGMA journal_mode=wal") != SQLITE_OK);
+	CHECK(strstr(sqlite3_errmsg(db), "no WAL mode"));
+	SAME(sql(db, "UPDATE t SET n = 9; PRAGMA locking_mode=normal"), SQLITE_OK);
+	SAME(value(db, "SELECT n FROM t"), 9);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	SAME(access("app.db-wal", F_OK), -1);
+}
+
+/* ---- files that are not ours ---- */
+
+static void as_default_memory_and_temporary_databases_work(void)
+{
+	sqlite3 *db;
+
+	load();
+	SAME(sqlite3_vfs_register(sqlite3_vfs_find("glock"), 1), SQLITE_OK);
+	db = open_db(":memory:", NULL);
+	SAME(sql(db, "CREATE TABLE t(n); INSERT INTO t VALUES(1); ATTACH '' AS other;"
+		     "CREATE TABLE other.u(n); CREATE TEMP TABLE v(n)"),
+	     SQLITE_OK);
+	SAME(value(db, "SELECT count(*) FROM t"), 1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	db = open_db("", NULL);
+	SAME(sql(db, "CREATE TABLE t(n); INSERT INTO t VALUES(1)"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name)                \
+	{                         \
+#name, name, NULL \
+	}
+#define ROOT(name)                  \
+	{                           \
+#name, name, "root" \
+	}
+	static const struct test tests[] = {
+	    TEST(a_file_that_is_no_database_stays_as_it_is),
+	    TEST(a_wrong_parameter_names_the_right_ones),
+	    TEST(a_missing_folder_is_refused_as_by_unix),
+	    TEST(two_spaces_for_one_database_are_refused),
+	    ROOT(another_users_space_is_refused),
+	    ROOT(a_read_only_folder_gives_the_results_of_unix),
+	    ROOT(a_read_only_file_is_read),
+	    TEST(two_names_for_one_file_are_one_database),
+	    TEST(a_file_that_is_deleted_while_open_is_not_written),
+	    TEST(a_file_that_is_replaced_while_open_is_another_database),
+	    TEST(a_database_in_wal_mode_is_refused_with_the_way_out),
+	    TEST(as_default_a_database_in_wal_mode_goes_to_unix),
+	    TEST(journal_mode_wal_answers_the_mode_that_stays),
+	    TEST(as_default_memory_and_temporary_databases_work),
+	};
+
+	return run_tests(argc, argv, tests, COUNT(tests));
+}
