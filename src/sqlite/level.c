@@ -225,7 +225,7 @@ static int leave_writing(struct connection *c, int to)
 	}
 	if (rc || to == SQLITE_LOCK_NONE) {
 		level_forget_requests(c);
-		glock_dq(&c->holders[REQUEST_DATA]);
+		glock_dq_wait(&c->holders[REQUEST_DATA]);
 	}
 	glock_dq(&c->holders[REQUEST_RESERVED]);
 	return rc;
@@ -245,7 +245,11 @@ int level_down(struct connection *c, int to)
 		rc = leave_writing(c, to);
 	if (rc || to == SQLITE_LOCK_NONE) {
 		shared_leave(c->db);
-		glock_dq(&c->holders[REQUEST_DATA]); /* -EINVAL if leave_writing() did so */
+		/*
+		 * -EINVAL if leave_writing() did so. A lock that was EX leaves the cache. A new
+		 * holder in the way of that would keep out all later ones, so wait for it.
+		 */
+		glock_dq_wait(&c->holders[REQUEST_DATA]);
 		to = SQLITE_LOCK_NONE;
 	}
 	c->level = to;

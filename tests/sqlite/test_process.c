@@ -260,6 +260,24 @@ static void a_long_reader_after_a_write_lets_others_read(void)
 	peer_end(&peer);
 }
 
+static void two_connections_of_a_process_read_after_a_write(void)
+{
+	sqlite3 *one, *two;
+
+	make_db("app.db");
+	load();
+	one = open_db(APP, NULL);
+	two = open_db(APP, NULL);
+	for (int i = 0; i < 20; i++) {
+		SAME(sql(two, "BEGIN EXCLUSIVE; COMMIT"), SQLITE_OK);
+		SAME(sql(one, "BEGIN; INSERT INTO t VALUES(5)"), SQLITE_OK);
+		SAME(sql(two, "BEGIN; SELECT * FROM t"), SQLITE_OK);
+		SAME(sql(two, "COMMIT"), SQLITE_OK);
+		SAME(sql(one, "COMMIT"), SQLITE_OK);
+	}
+	SAME(sqlite3_close(one) | sqlite3_close(two), SQLITE_OK);
+}
+
 /* ---- several databases ---- */
 
 static void opposite_orders_of_two_databases_end_by_busy(void)
@@ -369,6 +387,7 @@ int main(int argc, char **argv)
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
 	    TEST(a_long_reader_after_a_write_lets_others_read),
+	    TEST(two_connections_of_a_process_read_after_a_write),
 	    TEST(opposite_orders_of_two_databases_end_by_busy),
 	    TEST(a_backup_is_of_one_moment),
 	    TEST(vacuum_and_vacuum_into_work),

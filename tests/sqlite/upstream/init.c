@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* init.c - makes the VFS `glock` the default one of SQLite's own test program. */
+#include "database.h"
+
+int glock_test_init(const char *unused);
+
+/* SQLite calls the function at its start, because it is built with SQLITE_EXTRA_INIT. */
+int glock_test_init(const char *unused)
+{
+	(void)unused;
+	return vfs_register(true);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""run.py - runs SQLite's own tests with the VFS as default one, and compares their failures with a list.
+
+Usage: run.py DIR [all | NAME...]. build.sh made DIR. The tests run as user nobody, because some of SQLite's
+tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes and journals run.
+"all" adds veryquick, mptester and threadtest3. The file `differences` lists failures with reasons. A failure
+that is not in the list is an error. So is a failure in the list that does not occur.
+"""
+import concurrent.futures
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SET = re.compile(r"(lock|busy|pager|crash|journal)[a-z0-9]*\.test$")
+LIMIT = 1500   # seconds for a test
+MOST = 30      # lines of a failed test
+THREADTEST3 = ("cgt_pager_1", "dynamic_triggers", "create_drop_index_1", "lookaside1", "shared1", "vacuum1", "stress1")
+
+
+def differences():
+    """Returns {test: [(pattern, reason)]}."""
+    found = {}
+    with open(os.path.join(HERE, "differences"), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split("#")[0].split(None, 2)
+            if words and len(words) != 3:
+                sys.exit(f"differences:{number}: not TEST PATTERN REASON")
+            if words:
+                found.setdefault(words[0], []).append((words[1], words[2]))
+    return found
+
+
+def as_nobody():
+    if os.geteuid() == 0:
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    return []
+
+
+def run(name, command, root):
+    """Runs a test in a folder of its own. Returns its exit status, output and seconds."""
+    folder = os.path.join(root, name)
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    since = time.monotonic()
+    try:
+        done = subprocess.run(as_nobody() + command, cwd=folder, capture_output=True, check=False, timeout=LIMIT,
+                              env={**os.environ, "GLOCK_DIR": os.path.join(root, "spaces")})
+        status, text = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+    except subprocess.TimeoutExpired as late:
+        status, text = -1, (late.stdout or b"").decode(errors="replace") + f"\nno end within {LIMIT} s\n"
+    shutil.rmtree(folder, ignore_errors=True)
+    return status, text, time.monotonic() - since
+
+
+def failures(status, text):
+    """Returns the names of failed tests; "end" if the program did not come to its end."""
+    found = set(re.findall(r"^! (\S+) (?:expected|got):", text, re.M))
+    for names in re.findall(r"^!Failures on these tests: (.*)", text, re.M):
+        found.update(names.split())
+    if not re.search(r"^\d+ errors? out of \d+ test", text, re.M) and not text.endswith("all tests passed\n"):
+        found.add("end")
+    elif status and not found:
+        found.add("status")
+    return sorted(found)
+
+
+def tests(directory, root, chosen):
+    """Returns {name: command}."""
+    program, scripts = os.path.join(root, "testfixture"), os.path.join(root, "test")
+    names = sorted(name[:-5] for name in os.listdir(scripts) if SET.match(name))
+    if chosen not in ([], ["all"]):
+        names = chosen
+    found = {name: [program, os.path.join(scripts, name + ".test")] for name in names}
+    if chosen == ["all"]:
+        found = {"veryquick": [program, os.path.join(scripts, "veryquick.test")], **found}
+        mptest = os.path.join(directory, "tree", "mptest")
+        for script in ("multiwrite01", "config02", "crash01"):
+            shell = f"cp -r {mptest} m && {root}/mptester mp.db m/{script}.test --journalmode DELETE && echo all tests passed"
+            found["mptest-" + script] = ["sh", "-c", shell]
+        shell = " && ".join(f"{root}/threadtest3 {part}" for part in THREADTEST3)
+        found["threadtest3"] = ["sh", "-c", shell + " && echo all tests passed"]
+    return found
+
+
+def judge(name, result, listed):
+    """Prints the result of a test. Returns whether it is as listed."""
+    status, text, seconds = result
+    found = failures(status, text)
+    new = [failure for failure in found if not any(fnmatch.fnmatchcase(failure, pattern) for pattern, _ in listed)]
+    gone = [pattern for pattern, _ in listed if not fnmatch.filter(found, pattern)]
+    count = re.search(r"^\d+ errors? out of (\d+) test", text, re.M)
+    for failure in new:
+        print(f"# {name}: {failure} fails and is not in the list")
+        lines = [line for line in text.splitlines() if failure in line or failure in ("end", "status")]
+        print("\n".join("#   " + line[:300] for line in lines[-MOST:]))
+    for pattern in gone:
+        print(f"# {name}: {pattern} is in the list and does not fail")
+    ok = not new and not gone
+    print(f"{'ok' if ok else 'not ok'} - {name}: {count.group(1) if count else '?'} tests, {len(found)} listed "
+          f"differences, {seconds:.0f} s", flush=True)
+    return ok
+
+
+def main():
+    directory, chosen = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    listed = differences()
+    root = tempfile.mkdtemp(prefix="glock-sqlite-", dir="/dev/shm")
+    os.chmod(root, 0o755)
+    try:
+        os.mkdir(os.path.join(root, "spaces"))
+        os.chmod(os.path.join(root, "spaces"), 0o777)
+        for name in ("testfixture", "mptester", "threadtest3"):
+            path = os.path.join(directory, "bld", name)
+            if os.path.exists(path):
+                shutil.copy(path, root)
+        for name in ("test", "ext"):
+            shutil.copytree(os.path.join(directory, "tree", name), os.path.join(root, name))
+        subprocess.run(["chmod", "-R", "a+rX", root], check=True)
+        every = tests(directory, root, chosen)
+        good = 0
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = {pool.submit(run, name, command, root): name for name, command in every.items()}
+            for job in concurrent.futures.as_completed(jobs):
+                good += judge(jobs[job], job.result(), listed.get(jobs[job], []))
+        print(f"{good} passed, {len(every) - good} failed")
+        return good != len(every)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
