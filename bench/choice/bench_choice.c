@@ -178,7 +178,7 @@ static int check(void)
 		struct result res;
 
 		l.threads = 1;
-		l.length = 1500000000;
+		l.length = 3000000000;
 		res = measure(&l);
 		check_goals(&l, &res);
 	}
