@@ -166,6 +166,9 @@ struct glock__sim *glock__sim_new(const struct glock__sim_params *params)
 	sim->dice = params->seed;
 	sim->now = 1000000000;
 	sim->memory = aligned_alloc(64, size);
+	/* A table leaves out stores that change nothing, so a run depends on what was there. */
+	if (sim->memory)
+		memset(sim->memory, 0, size);
 	if (!sim->memory || glock__table_init(sim->memory, size, &tp)) {
 		free(sim->memory);
 		free(sim);
