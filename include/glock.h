@@ -776,8 +776,8 @@ int glock_cancel(struct glock_holder *gh);
 int glock_valid(const struct glock_holder *gh);
 
 /*
- * Changes a holder in EX to a weaker mode, in place. Other requests of this node may then join, and
- * requests of other nodes when they ask. At once.
+ * Changes a holder in EX to a weaker mode, in place. Other requests of this node may then join.
+ * Other nodes wait until the holders of this node have let go. At once.
  *   -EINVAL  not held, not a weaker mode, or not a mode of the type
  *   -EIO     the lock was lost meanwhile
  *   -EBUSY   the holder shares EX

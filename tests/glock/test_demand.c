@@ -36,6 +36,26 @@ static void demand_before_waiters(void **state)
 }
 
 /* Two demands before the work runs make one transition. A demand during it makes a second one. */
+/* A glock with holders is not given up, and not weakened either. */
+static void demand_after_a_downgrade(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX");
+	rig_pass(201 * RIG_MS);
+	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
+	rig_bast(gl, GLOCK__PR);
+	rig_expect("");
+	rig_pass(1000 * RIG_MS);
+	rig_expect("");
+	rig_dq(&a);
+	rig_expect("th:SH:3 convert:PR");
+	rig_answer(0);
+	glock_put(gl);
+}
+
 static void demand_merges(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -274,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RIG_TEST(demand_before_waiters),
+	    RIG_TEST(demand_after_a_downgrade),
 	    RIG_TEST(demand_merges),
 	    RIG_TEST(demand_merged_demands_in_traces),
 	    RIG_TEST(demand_hold_time),
