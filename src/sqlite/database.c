@@ -245,6 +245,7 @@ static void database_free(struct database *db)
 static int database_new(struct database **out, int fd, const struct stat *st, const char *path,
 			const struct parameters *p)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct database *db = calloc(1, sizeof(*db) + strlen(path) + 1);
 	int rc = SQLITE_CANTOPEN, err;
 
@@ -261,6 +262,11 @@ static int database_new(struct database **out, int fd, const struct stat *st, co
 	pthread_mutex_init(&db->mutex, NULL);
 	pthread_cond_init(&db->unpinned, NULL);
 	db->space = space_take(p, st->st_dev);
+	/*
+	 * After libglock's own handlers, so that fork() calls ours first: this mutex comes before
+	 * those of libglock.
+	 */
+	pthread_once(&once, start_once);
 	if (db->space)
 		rc = database_glocks(db);
 	if (rc)
@@ -362,11 +368,9 @@ static int database_find_or_make(struct database **out, const char *path,
 int database_open(struct connection *c, const char *path, const struct parameters *p,
 		  bool read_only)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct database *db = NULL;
 	int rc;
 
-	pthread_once(&once, start_once);
 	pthread_mutex_lock(&registry_mutex);
 	rc = database_find_or_make(&db, path, p, read_only);
 	if (!rc)

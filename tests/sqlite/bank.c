@@ -273,7 +273,9 @@ static int create(bool plain)
 		snprintf(sql, sizeof(sql), "INSERT INTO account VALUES(%d, %d)", i, EACH);
 		rc = run(db, sql);
 	}
-	return rc || run(db, "COMMIT");
+	rc = rc || run(db, "COMMIT");
+	sqlite3_close(db);
+	return rc;
 }
 
 /* Stops the process, in nine of ten cases inside a write transaction. Returns whether it runs. */

@@ -42,7 +42,7 @@ void glock__local_wake(struct slot *slot)
  */
 void glock__local_note_wake_up(struct local *l)
 {
-	uint32_t at = atom_load32(&l->slot->woken), mean = l->lm.wake_up;
+	uint32_t at = atom_load32(&l->slot->woken), mean = atom_load32(&l->lm.wake_up);
 	int64_t most = mean ? 8 * (int64_t)mean : WAKE_UP_MAX, late;
 
 	if (!at)
