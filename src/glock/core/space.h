@@ -155,7 +155,7 @@ struct glock_space {
 	/* The published histograms of each type; NULL: nothing was counted yet. Atoms. */
 	struct glock__type_histogram *histograms[GLOCK_TYPE_MAX];
 	unsigned int histogram_parts; /* of each type; a power of two */
-	bool histograms_full;         /* the segment had no room for one */
+	uint8_t histograms_full;      /* the segment had no room for one */
 	struct glock__lock histograms_lock;
 };
 

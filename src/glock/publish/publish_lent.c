@@ -107,14 +107,16 @@ static GLOCK__COLD struct glock__type_histogram *make_histograms(struct glock_sp
 
 	glock__lock_take(&space->histograms_lock);
 	h = atom_load_ptr(&space->histograms[type]);
-	if (!h && !space->histograms_full) {
+	if (!h && !atom_load8(&space->histograms_full)) {
 		h = glock__publisher_grow(space->publisher, GLOCK__AREA_HISTOGRAMS, n * sizeof(*h));
 		for (unsigned int i = 0; h && i < n; i++) {
 			h[i].type = type;
 			atom_store32(&h[i].seq, IN_USE);
 		}
-		space->histogram_parts = n;
-		space->histograms_full = !h;
+		if (space->histogram_parts != n) /* other threads read it, once there is a type */
+			space->histogram_parts = n;
+		if (!h)
+			atom_store8(&space->histograms_full, true);
 		atom_store_ptr(&space->histograms[type], h);
 	}
 	glock__lock_drop(&space->histograms_lock);
@@ -129,7 +131,7 @@ void glock__count_time(struct glock *gl, enum glock__histogram which, int64_t ns
 	struct glock__type_histogram *h;
 
 	h = atom_load_ptr(&space->histograms[gl->type]);
-	if (!h && !space->histograms_full)
+	if (!h && !atom_load8(&space->histograms_full))
 		h = make_histograms(space, gl->type);
 	if (h) {
 		cpu = space->env.cpu ? space->env.cpu() : glock__cpu();
