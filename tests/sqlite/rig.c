@@ -53,8 +53,7 @@ static void take_log(void *arg, int code, const char *message)
 	(void)code;
 	pthread_mutex_lock(&log_mutex);
 	len = strlen(log_text);
-	snprintf(log_text + len, sizeof(log_text) - len - 1, "%s", message);
-	strcat(log_text, "\n");
+	snprintf(log_text + len, sizeof(log_text) - len, "%s\n", message); /* cut off when full */
 	pthread_mutex_unlock(&log_mutex);
 }
 
