@@ -163,7 +163,7 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 	while ((gl = lock_first(space, next))) {
 		is_idle = gl->flags & GLOCK__F_LRU;
 		idle = is_idle ? idle_for(gl, gl_now(gl)) : 0;
-		if (is_idle && glock__lru_count(space) <= keep && (!age || idle < age)) {
+		if (is_idle && (!age || idle < age) && glock__lru_count(space) <= keep) {
 			if (age)
 				*next = gl_now(gl) + age - idle;
 			gl_unlock(gl);
