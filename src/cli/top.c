@@ -130,7 +130,7 @@ const struct command cmd_top = {
     .what = "Shows which processes wait for which locks, and for how long (o2top).",
     .help =
 	"Without SPACE, glock top shows all spaces. In a cluster o2top asks all machines, by ssh.\n"
-	"With --local it asks only this machine. o2top --help and o2top(8) list the options.\n"
+	"With --local it asks only this machine. o2top --help and o2top(1) list the options.\n"
 	"\n"
 	"Exit status: that of o2top; 1 no process is in the space; 69 o2top cannot be run.\n",
     .run = top_run,
