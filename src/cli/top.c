@@ -12,20 +12,17 @@
 #include <unistd.h>
 
 /*
- * Runs o2top: from the folder of this program, as in the build folder; from the sbin beside this
- * program's bin; or from the PATH.
+ * Runs the o2top in the folder of this program. If there is none, runs the o2top of the PATH.
  */
 static void top_execute(char **argv)
 {
-	static const char *const places[] = {"", "../sbin/"};
 	char self[PATH_MAX], path[PATH_MAX + 32], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s%so2top", (int)(slash + 1 - self), self,
-			 places[i]);
+	if (slash) {
+		snprintf(path, sizeof(path), "%.*so2top", (int)(slash + 1 - self), self);
 		execv(path, argv);
 	}
 	execvp("o2top", argv);
