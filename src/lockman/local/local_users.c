@@ -20,7 +20,7 @@
 
 #define NAMED 8 /* the message names so many processes, and counts the others */
 
-/* What the search looks for, and what it found. */
+/* The search, and the users that it found. */
 struct users {
 	const struct local *l;
 	char *path; /* of the file, without symbolic links */
@@ -138,7 +138,7 @@ static void find_users(struct users *u)
 		closedir(d);
 }
 
-/* The log gets one message with cause, processes and way out. The text of the processes is `who`. */
+/* The log gets one message: cause, processes and way out. `who` is the text of the processes. */
 static void say_in_use(const struct local *l, const struct users *u, const char *who)
 {
 	char layouts[96] = "", more[32] = "";
