@@ -72,7 +72,10 @@ static void uses_a_lock(struct glock_holder *held)
 	SAME(glock_downgrade(held, GLOCK_SH), 0);
 }
 
-/* Another node keeps gl the whole time. A function that waited for it would never return. */
+/*
+ * Another node keeps gl the whole time. A function that waited for it would never return, so the
+ * alarm ends the test. All calls together take some milliseconds.
+ */
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;
@@ -84,6 +87,7 @@ static void at_once(void)
 	char line[100];
 
 	UNTIL(shared->cell[0]);
+	alarm(TSAN ? 30 : 4);
 	begin();
 	mine = get(space, GLOCK_INODE, 2);
 	glock_holder_init(&held, mine, GLOCK_EX, 0);

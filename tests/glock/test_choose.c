@@ -9,6 +9,8 @@
 
 #include "rig.h"
 
+#include <unistd.h>
+
 enum { N = 4, USE_US = 10 };
 #define RIG_US 1000ll
 
@@ -340,12 +342,13 @@ static void choose_forecasts_type(void **state)
 	put_groups();
 }
 
-/* A holder and an open request do not delay the answers. */
+/* A holder and an open request do not delay the answers. The alarm ends a wait. */
 static void choose_at_once(void **state)
 {
 	struct glock_holder other;
 
 	(void)state;
+	alarm(4);
 	open_groups();
 	rig_hold(&gh, groups[0], GLOCK_EX, 0);
 	rig_nq(&other, groups[1], GLOCK_EX, 0);
@@ -358,6 +361,7 @@ static void choose_at_once(void **state)
 	rig_dq(&other);
 	rig_dq(&gh);
 	put_groups();
+	alarm(0);
 }
 
 static void choose_refuses_mistakes(void **state)
@@ -396,11 +400,16 @@ static void choice_wait_gets_old(void **state)
 	assert_int_equal(glock__choice_wait(&s, &c, 2000 * RIG_MS), 6000);
 	glock__choice_failed(&c, 0);
 	assert_int_equal(glock__choice_wait(&s, &c, 0), 22000);
+	for (int i = 0; i < 9; i++)
+		glock__choice_failed(&c, 0);
+	assert_int_equal(glock__choice_wait(&s, &c, 0), 64 * 11000);
+	assert_true(glock__choice_refused(&c, 7990 * RIG_MS));
+	assert_false(glock__choice_refused(&c, 8010 * RIG_MS));
 	glock__choice_granted(&c);
 	assert_int_equal(glock__choice_wait(&s, &c, 0), 11000);
 	assert_int_equal(glock__choice_use(&c), -1);
 	for (int i = 0; i < GLOCK__USES_KNOWN; i++)
-		glock__choice_used(&c, INT64_MAX);
+		glock__choice_used(&c, 5000 * RIG_MS);
 	assert_int_equal(glock__choice_use(&c), UINT32_MAX);
 }
 
