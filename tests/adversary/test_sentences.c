@@ -81,13 +81,14 @@ static void at_once(void)
 	struct glock_holder asked, held, waits, try, *none;
 	struct glock_statistics type = {.size = sizeof(type)};
 	struct glock_notifier *notifier;
-	pid_t pid = start(keeps, NULL);
 	uint64_t cursor = 0;
 	struct glock *mine;
 	char line[100];
+	pid_t pid;
 
-	UNTIL(shared->cell[0]);
 	alarm(TSAN ? 30 : 4);
+	pid = start(keeps, NULL);
+	UNTIL(shared->cell[0]);
 	begin();
 	mine = get(space, GLOCK_INODE, 2);
 	glock_holder_init(&held, mine, GLOCK_EX, 0);
