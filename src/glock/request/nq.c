@@ -314,8 +314,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (!lock_referenced(gl)) {
 		if (inline_work)
 			glock__inline_end(gl);
-		glock__order_forget(gl_space(gl), gh);
 		glock__notify_end(gh);
+		glock__order_forget(gl_space(gl), gh);
 		return mistake(gl, gh, "the program has no reference; see glock_get()");
 	}
 	glock__fast_close(gl);
