@@ -187,14 +187,16 @@ int level_up(struct connection *c, int level)
 
 /* ---- down ---- */
 
-/* Has SH again after EX was asked for. `reserved` kept writers away meanwhile. */
+/*
+ * Has SH again after EX was asked for. `reserved` kept writers away meanwhile. A downgrade in place
+ * does not do: other processes would wait for the end of the holder, which may be an open cursor.
+ */
 static int return_to_shared(struct connection *c)
 {
-	struct glock_holder *gh = &c->holders[REQUEST_DATA];
 	int rc;
 
-	if (!c->queued[REQUEST_DATA] && glock_valid(gh))
-		return level_error(c, glock_downgrade(gh, GLOCK_SH), "weakens the lock");
+	if (!c->queued[REQUEST_DATA])
+		glock_dq(&c->holders[REQUEST_DATA]);
 	level_forget_requests(c);
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, 0, RETURN_NS);
 	if (!rc && atomic_load(&c->db->lease) != LEASE_ON)
@@ -212,8 +214,9 @@ static int leave_writing(struct connection *c, int to)
 		lock_shared_bytes(db, BYTES_READ);
 	if (c->level >= SQLITE_LOCK_PENDING) {
 		lock_pending(db, BYTES_FREE);
-		if (to == SQLITE_LOCK_SHARED)
-			rc = return_to_shared(c);
+		rc = return_to_shared(c);
+		if (to == SQLITE_LOCK_NONE)
+			rc = SQLITE_OK; /* nothing is left that could fail */
 	}
 	database_forget(db);
 	if (c->recovers) {

@@ -170,15 +170,23 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 	}
 }
 
+/*
+ * A holder in SH keeps a glock that is cached in EX from readers of other processes, because the
+ * library weakens no glock with holders. `data` is in EX only while a connection of this process
+ * writes or recovers. So a request for SH meanwhile, and the writer's own at its end, weakens it.
+ */
+static unsigned int request_flags(const struct database *db, enum glock_mode mode)
+{
+	bool may_be_ex = atomic_load_explicit(&db->writers, memory_order_relaxed) ||
+			 atomic_load_explicit(&db->recoverers, memory_order_relaxed);
+
+	return GLOCK_ASYNC | (mode == GLOCK_SH && may_be_ex ? GLOCK_EXACT : 0);
+}
+
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
 		  int64_t most)
 {
 	struct glock_holder *gh = &c->holders[r];
-	/*
-	 * A holder in SH keeps a glock that is cached in EX from readers of other processes,
-	 * because the library weakens no glock with holders. So `data` in EX is not cached.
-	 */
-	unsigned int flags = r == REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0;
 	bool queued = c->queued[r] && request_claim(c, r);
 	int err = 0;
 
@@ -190,7 +198,7 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 	}
 	if (!queued) {
 		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-				  GLOCK_ASYNC | flags);
+				  request_flags(c->db, mode));
 		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
 		err = glock_nq(gh);
 		if (!err && glock_poll(gh))

@@ -260,6 +260,35 @@ static void a_long_reader_after_a_write_lets_others_read(void)
 	peer_end(&peer);
 }
 
+/* A cursor keeps SHARED over a commit of its connection. Others read, and may begin to write. */
+static void an_open_cursor_over_a_commit_lets_others_read(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	sqlite3_stmt *cursor;
+	sqlite3 *db;
+	int rc = SQLITE_OK;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "INSERT INTO t VALUES(1), (2)"), SQLITE_OK);
+	SAME(sqlite3_prepare_v2(db, "SELECT n FROM t", -1, &cursor, NULL), SQLITE_OK);
+	for (int i = 0; i < 3; i++) {
+		SAME(sqlite3_step(cursor), SQLITE_ROW);
+		SAME(sql(db, "UPDATE t SET n = n + 10"), SQLITE_OK);
+		SAME(peer_do(&peer, "SELECT 1 / (min(n) >= 10) FROM t"), SQLITE_OK);
+	}
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE; UPDATE t SET n = 7"), SQLITE_OK);
+	SAME(peer_do(&peer, "COMMIT") & 0xff, SQLITE_BUSY);
+	SAME(sqlite3_finalize(cursor), SQLITE_OK);
+	for (int i = 0; i < 100 && (rc = peer_do(&peer, "COMMIT")); i++)
+		nap_ms(10);
+	SAME(rc, SQLITE_OK);
+	SAME(value(db, "SELECT sum(n) FROM t"), 3 * 7);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 static void two_connections_of_a_process_read_after_a_write(void)
 {
 	sqlite3 *one, *two;
@@ -387,6 +416,7 @@ int main(int argc, char **argv)
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
 	    TEST(a_long_reader_after_a_write_lets_others_read),
+	    TEST(an_open_cursor_over_a_commit_lets_others_read),
 	    TEST(two_connections_of_a_process_read_after_a_write),
 	    TEST(opposite_orders_of_two_databases_end_by_busy),
 	    TEST(a_backup_is_of_one_moment),
