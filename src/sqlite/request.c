@@ -12,6 +12,7 @@
  * thread gives back a grant that no connection claims within some milliseconds.
  */
 #include "bytes.h"
+#include "grip.h"
 #include "level.h"
 
 #include <errno.h>
@@ -21,12 +22,14 @@
 enum {
 	LOOK_NS = 1000000,   /* between looks whether the lock is in use */
 	UNUSED_NS = 2000000, /* for a connection to claim its grant */
+	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
 };
 
-/* The request that this thread left in the queue. */
+/* The request that this thread left in the queue, and the connection for which it slept last. */
 static _Thread_local struct {
 	uint64_t connection;
 	enum request which;
+	uint64_t slept;
 } left;
 
 int64_t level_now(void)
@@ -82,13 +85,18 @@ static void request_leave(struct connection *c, enum request r, bool queued)
 	pthread_mutex_unlock(&c->db->mutex);
 }
 
+static void request_forget(struct connection *c, enum request r)
+{
+	if (!c->queued[r] || !request_claim(c, r))
+		return;
+	glock_dq(&c->holders[r]);
+	request_leave(c, r, false);
+}
+
 void level_forget_requests(struct connection *c)
 {
 	for (enum request r = 0; r < REQUESTS; r++)
-		if (c->queued[r] && request_claim(c, r)) {
-			glock_dq(&c->holders[r]);
-			request_leave(c, r, false);
-		}
+		request_forget(c, r);
 }
 
 bool level_sleep(int64_t us)
@@ -104,9 +112,22 @@ bool level_sleep(int64_t us)
 	if (slept) {
 		glock_wait(&c->holders[r], level_now() + us * 1000, 0);
 		request_leave(c, r, true);
+		left.slept = c->id;
 	}
 	connection_unpin(c);
 	return slept;
+}
+
+bool request_retried_too_early(struct connection *c)
+{
+	bool slept = left.slept == c->id;
+
+	left.slept = 0;
+	if (!slept || !c->queued[REQUEST_RESERVED] || glock_poll(&c->holders[REQUEST_RESERVED]))
+		return false;
+	left.connection = c->id;
+	left.which = REQUEST_RESERVED;
+	return true;
 }
 
 /* The database's mutex is held. Returns whether the request stays in the queue. */
@@ -167,20 +188,44 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 			return err;
 		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
+		if (glock_of(gh) == c->db->data)
+			grips_make_room(c->db, c, glock_mode_of(gh));
 	}
 }
 
 /*
  * A holder in SH keeps a glock that is cached in EX from readers of other processes, because the
- * library weakens no glock with holders. `data` is in EX only while a connection of this process
- * writes or recovers. So a request for SH meanwhile, and the writer's own at its end, weakens it.
+ * library weakens no glock with holders. So a request for SH does not take EX.
  */
-static unsigned int request_flags(const struct database *db, enum glock_mode mode)
+static int request_ask(struct connection *c, enum request r, enum glock_mode mode)
 {
-	bool may_be_ex = atomic_load_explicit(&db->writers, memory_order_relaxed) ||
-			 atomic_load_explicit(&db->recoverers, memory_order_relaxed);
+	struct glock_holder *gh = &c->holders[r];
 
-	return GLOCK_ASYNC | (mode == GLOCK_SH && may_be_ex ? GLOCK_EXACT : 0);
+	glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
+			  GLOCK_ASYNC | (mode == GLOCK_SH ? GLOCK_EXACT : 0));
+	glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
+	return glock_nq(gh);
+}
+
+int request_shared_again(struct connection *c)
+{
+	struct glock_holder *gh = &c->holders[REQUEST_DATA];
+	int err;
+
+	request_forget(c, REQUEST_DATA);
+	glock_dq(gh); /* -EINVAL without a lock */
+	atomic_store(&c->holds_ex, false);
+	demands_note(c);
+	err = request_ask(c, REQUEST_DATA, GLOCK_SH);
+	if (!err)
+		err = glock_wait(gh, level_now() + RETURN_NS, 0);
+	if (!err && atomic_load(&c->db->lease) != LEASE_ON)
+		err = lease_take(c->db) ? -EIO : 0;
+	if (!err)
+		return SQLITE_OK;
+	glock_dq(gh);
+	level_error(c, err, "weakens the lock");
+	return SQLITE_IOERR_UNLOCK;
 }
 
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
@@ -197,10 +242,7 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 		queued = false;
 	}
 	if (!queued) {
-		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-				  request_flags(c->db, mode));
-		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
-		err = glock_nq(gh);
+		err = request_ask(c, r, mode);
 		if (!err && glock_poll(gh))
 			return level_error(c, glock_wait(gh, 0, 0), "waits for the lock");
 	}
