@@ -117,7 +117,7 @@ static sqlite3 *open_db(void)
 
 	if (glock)
 		load_extension();
-	if (sqlite3_open_v2(load.path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+	if (sqlite3_open_v2(load.path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
 			    glock ? "glock" : NULL))
 		fail(load.path, sqlite3_errmsg(db));
 	sqlite3_busy_timeout(db, BUSY_MS);
@@ -316,7 +316,7 @@ int main(int argc, char **argv)
 			     .processes = (uint32_t)atoi(argv[5]),
 			     .writes = (uint32_t)atoi(argv[6]),
 			     .ms = (uint32_t)atoi(argv[7])};
-	snprintf(load.path, sizeof(load.path), "%s/app.db", argv[2]);
+	snprintf(load.path, sizeof(load.path), "file:%s/app.db%s", argv[2], getenv("URI") ? getenv("URI") : "");
 	if (!load.processes || load.processes > MOST)
 		fail(argv[5], "give 1 to 256 processes");
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

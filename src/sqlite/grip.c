@@ -76,7 +76,9 @@ int grip_take(struct connection *c)
 	if (request_retried_too_early(c))
 		return SQLITE_BUSY;
 	atomic_fetch_add(&db->in_use, 1);
-	demands_note(c);
+	/* A queued request may have `reserved` already, and others may want it since. */
+	if (!c->queued[REQUEST_RESERVED])
+		demands_note(c);
 	grips_make_room(db, c, GLOCK_SH);
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);

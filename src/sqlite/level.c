@@ -94,8 +94,6 @@ static int lock_pending(struct database *db, enum byte_lock lock)
 	if (!err)
 		atomic_store(&db->pending, lock == BYTES_WRITE);
 	pthread_mutex_unlock(&db->mutex);
-	if (!err && lock == BYTES_WRITE)
-		atomic_fetch_add(&db->demands, DEMAND_ALL); /* for grips of this process */
 	return err;
 }
 
@@ -121,7 +119,9 @@ static int take_data_exclusively(struct connection *c)
 {
 	int rc;
 
-	demands_note(c);
+	/* A demand for grips of this process. Others that came since SHARED stay due. */
+	atomic_fetch_add(&c->db->demands, DEMAND_ALL);
+	atomic_fetch_add(&c->noted, DEMAND_ALL);
 	grips_make_room(c->db, c, GLOCK_EX);
 	if (atomic_load(&c->db->in_use) > 1)
 		rc = request_glock(c, REQUEST_DATA, GLOCK_EX, 0, 0);

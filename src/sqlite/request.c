@@ -20,7 +20,8 @@
 #include <time.h>
 
 enum {
-	LOOK_NS = 1000000,   /* between looks whether the lock is in use */
+	LOOK_FIRST_NS = 30000, /* until the first look whether the lock is in use */
+	LOOK_NS = 1000000,     /* between later looks */
 	UNUSED_NS = 2000000, /* for a connection to claim its grant */
 	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
 };
@@ -176,18 +177,21 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 
 static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
 {
-	int64_t begun = level_now(), until = begun + most;
-	int64_t look_from = byte == BYTE_SHARED ? begun + READERS_NS : begun;
+	int64_t now = level_now(), until = now + most;
+	int64_t look_from = byte == BYTE_SHARED ? now + READERS_NS : now;
+	/* A connection that waits for `reserved` has SHARED, for which the writer may wait. */
+	int64_t look_ns = byte == BYTE_RESERVED ? LOOK_FIRST_NS : LOOK_NS;
 	int err;
 
-	for (;;) {
-		int64_t now = level_now();
-
-		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
+	for (;; now = level_now()) {
+		if (byte == BYTE_RESERVED && is_in_use(c->db, glock_mode_of(gh), byte))
+			return glock_wait(gh, 1, 0);
+		err = glock_wait(gh, now + look_ns < until ? now + look_ns : until, 0);
 		if (err != -ETIMEDOUT || now >= until)
 			return err;
 		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
+		look_ns = look_ns < LOOK_NS / 2 ? look_ns * 2 : LOOK_NS;
 		if (glock_of(gh) == c->db->data)
 			grips_make_room(c->db, c, glock_mode_of(gh));
 	}
@@ -215,7 +219,6 @@ int request_shared_again(struct connection *c)
 	request_forget(c, REQUEST_DATA);
 	glock_dq(gh); /* -EINVAL without a lock */
 	atomic_store(&c->holds_ex, false);
-	demands_note(c);
 	err = request_ask(c, REQUEST_DATA, GLOCK_SH);
 	if (!err)
 		err = glock_wait(gh, level_now() + RETURN_NS, 0);
