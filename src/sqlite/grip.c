@@ -6,8 +6,8 @@
 #include "level.h"
 
 enum {
-	UNUSED_NS = 50000,   /* without a transaction, until a grip in EX counts as unused */
-	WEAKEN_NS = 2000000, /* from a demand until the grip of a transaction is weakened */
+	UNUSED_NS = 100000,  /* without a transaction, until a grip in EX counts as unused */
+	WEAKEN_NS = 2000000, /* of one transaction, until its grip is weakened for others */
 	LOOK_USED_NS = 1000000,
 	LOOK_OWN_NS = 10000000,
 };
@@ -244,6 +244,7 @@ static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, i
 /* Looks at the grip of a connection for which other processes wait. */
 static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, int64_t *due)
 {
+	uint32_t uses = atomic_load_explicit(&c->uses, memory_order_relaxed);
 	uint32_t state = atomic_load(&c->grip);
 
 	if (atomic_load(&c->db->demands) == atomic_load(&c->noted) || state == GRIP_NONE) {
@@ -254,8 +255,10 @@ static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, i
 		return look_idle(c, now, job, due);
 	if (!atomic_load(&c->holds_ex))
 		return false; /* goes with the transaction */
-	if (!c->wanted_since)
+	if (!c->wanted_since || uses != c->uses_seen) {
 		c->wanted_since = now;
+		c->uses_seen = uses;
+	}
 	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS &&
 	    job_take(job, c, GRIP_USED))
 		return true;
