@@ -72,7 +72,10 @@ static void uses_a_lock(struct glock_holder *held)
 	SAME(glock_downgrade(held, GLOCK_SH), 0);
 }
 
-/* Another node keeps gl the whole time. A function that waited for it would never return. */
+/*
+ * Another node keeps gl the whole time. A function that waited for it would never return, and the
+ * alarm would end the test.
+ */
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;
@@ -85,6 +88,7 @@ static void at_once(void)
 
 	UNTIL(shared->cell[0]);
 	begin();
+	alarm(5);
 	mine = get(space, GLOCK_INODE, 2);
 	glock_holder_init(&held, mine, GLOCK_EX, 0);
 	SAME(glock_nq(&held), 0);
@@ -125,6 +129,7 @@ static void at_once(void)
 	SAME(glock_dq(&waits), 0);
 	glock_put(mine);
 	SAME(shared->cell[2], 0);
+	alarm(0);
 	shared->cell[1] = 1;
 	join(pid);
 	end();
