@@ -119,6 +119,11 @@ static void directories(void **state)
 	actor_do(&a, "dir %s/.", getenv("GLOCK_DIR")); /* the same directory */
 	assert_int_equal(actor_do(&a, "open x"), 0);
 	actor_end(&a);
+	/* a directory that others may read, and that belongs to another user */
+	assert_int_equal(chmod(other, 0755), 0);
+	assert_true(geteuid() || !chown(other, 12345, 12345));
+	setenv("GLOCK_DIR", other, 1);
+	assert_int_equal(try_open("x"), 0);
 	setenv("GLOCK_DIR", "/nowhere/at/all", 1);
 	assert_int_equal(try_open("x"), -ENOENT);
 	setenv("GLOCK_DIR", "/proc", 1);
