@@ -245,6 +245,34 @@ static void strides(void)
 	}
 }
 
+static int th_of_inodes(struct glock *of, enum glock_mode to, unsigned int sync)
+{
+	(void)to, (void)sync;
+	SAME(glock_type_of(of), GLOCK_INODE);
+	shared->cell[0]++;
+	return 0;
+}
+
+/* One type has an operation. The operation runs for no other type. */
+static void types_without_an_entry(void)
+{
+	const struct glock_ops ops = {.size = sizeof(ops), .xmote_th = th_of_inodes};
+	const struct glock_type_options inode = TYPE(.type = GLOCK_INODE, .ops = &ops);
+	struct glock_space *space = open_space(&inode, 1, 0);
+	struct glock_holder gh;
+	struct glock *gl;
+
+	for (unsigned int type = 1; type < 10; type++) {
+		gl = get(space, type, 1);
+		glock_holder_init(&gh, gl, GLOCK_EX, 0);
+		SAME(glock_nq(&gh), 0);
+		SAME(glock_dq(&gh), 0);
+		SAME(shared->cell[0], type >= GLOCK_INODE);
+		glock_put(gl);
+	}
+	SAME(glock_space_close(space), 0);
+}
+
 static void types_that_are_not(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -465,6 +493,7 @@ int main(void)
 	    {"odd_options", odd_options, NULL},
 	    {"odd_types", odd_types, NULL},
 	    {"strides", strides, NULL},
+	    {"types_without_an_entry", types_without_an_entry, NULL},
 	    {"types_that_are_not", types_that_are_not, NULL},
 	    {"modes_and_flags", modes_and_flags, NULL},
 	    {"holders_not_queued", holders_not_queued, NULL},

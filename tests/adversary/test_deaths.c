@@ -89,6 +89,7 @@ static void recover(void *arg, const struct glock_peer *dead)
 	CHECK(!pthread_equal(pthread_self(), opener));
 	CHECK(arg == &space);
 	CHECK(dead->pid == (int64_t)shared->cell[5]);
+	SAME(glock_space_close(space), -EDEADLK);
 	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_RECOVER);
 	SAME(glock_nq(&gh), 0);
 	SAME(shared->plain[0], 1); /* half done */
