@@ -54,7 +54,7 @@ void grip_disown(struct connection *c);
 /* Asks the connections of this process to make room for a request in that mode. */
 void grips_make_room(struct database *db, const struct connection *c, enum glock_mode mode);
 
-/* What the service thread has to do for a connection. */
+/* A task of the service thread for a connection. */
 struct grip_job {
 	struct connection *c; /* pinned */
 	bool weakens;
