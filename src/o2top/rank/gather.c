@@ -199,7 +199,7 @@ static int sort_members(struct places *places, struct group *g)
 static double per_second(const struct model *m, const struct node *node, const struct change *c)
 {
 	if (node->frame_s > 0)
-		return c->lost_s / node->frame_s;
+		return change_lost_inside(c) / node->frame_s;
 	return m->sample == 1 ? c->waiting : 0;
 }
 

@@ -106,11 +106,21 @@ static void mark_uncounted(struct table *table, uint8_t type)
 			table->active[i].change.uncounted = true;
 }
 
+/* Returns the part of c->lost_s that waits in progress lost which the window counts, too. */
+static double lost_by_short_waits(const struct source_sample *t, const struct change *c)
+{
+	bool is_long = short_waits(t, c) < c->waiting;
+	double measured = is_long ? min_s(c->oldest_s, t->frame_s) : 0;
+
+	return max_s(min_s(c->waiting_s - measured, c->lost_s - measured - c->estimated_s), 0);
+}
+
 void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_total *total)
 {
 	struct flocks *f = &t->ns->flocks;
 	bool known = !isnan(total->lost_s);
 	unsigned samples, all = 0;
+	double share = share_of_frame(t, t->whole_s);
 
 	remember(t, type, known);
 	if (!known)
@@ -121,20 +131,20 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 	for (size_t i = 0; i < f->n; i++)
 		all += weight_of(&f->list[i]);
 	for (size_t i = 0; i < f->n; i++) {
-		double part = (double)weight_of(&f->list[i]) / all, lost;
+		double part = (double)weight_of(&f->list[i]) / all, lost, told;
 		struct lock *lock = table_lock(&t->ns->table, f->list[i].lock);
 		struct change *c = table_change(&t->ns->table, lock);
 
 		if (!c)
 			return;
-		lost = known ? total->lost_s * part
-			     : t->frame_s * waits_of(&f->list[i]) / samples;
-		/* Counters or long waits told a part of it already. */
-		lost = max_s(lost - c->lost_s, 0);
-		c->lost_s += lost;
+		/* The total holds all waits, and the window only those that were not measured. */
+		lost = known ? total->lost_s * part : t->whole_s * waits_of(&f->list[i]) / samples;
+		told = known ? c->lost_s : lost_by_short_waits(t, c);
+		lost = max_s(lost - told, 0);
+		change_add_lost(c, lost, share);
 		c->estimated_s += lost;
 		c->uncounted |= !known;
 		if (known)
-			c->acquired += part_of(part, total->acquired);
+			change_add_acquired(c, part_of(part, total->acquired), share);
 	}
 }
