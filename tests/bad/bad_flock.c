@@ -40,6 +40,7 @@ static void waits_seen_are_an_estimate(void **state)
 	row = row_of(frame(s, SAMPLES - 2), 512);
 	assert_near(number(row, "wait_s"), 5 * 4.0 / SAMPLES, 0.02);
 	assert_true(json_is_true(json_object_get(row, "estimated")));
+	assert_string_equal(word(row, "advice_code"), "HOT_FLOCK");
 	/* the kernel counts neither */
 	assert_true(is_null(row, "longest_wait_s"));
 }
@@ -157,6 +158,56 @@ static void totals_of_the_type(void **state)
 	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 0x200), "estimated")));
 }
 
+/* A wait for 0x200 that two samples showed, and a glock of 0x201 that is listed. */
+static void measured_and_listed(struct scene *s, int t, bool waits)
+{
+	scene_stats(s, t, "node1", 6, 0x200, 1000, 1, 1);
+	scene_stats(s, t, "node1", 6, 0x201, 1000, 1, 1);
+	scene_glock(s, t, "node1", 6, 0x200, "UN", waits ? "W" : NULL, "EX", 77, "work");
+	scene_glock(s, t, "node1", 6, 0x201, "EX", NULL, NULL, 0, NULL);
+}
+
+/*
+ * A wait of 12 s is measured for 10 s. It comes into the total when it ends, and then the total
+ * also has 100 short waits of 10 ms. The 10 s are not counted again, as time of the other flock.
+ */
+static void totals_hold_measured_waits(void **state)
+{
+	struct scene *s = *state;
+	double before = 0, sum;
+
+	for (int t = 0; t < 5; t++) {
+		scene_clock(s, t, "node1");
+		/* 101 requests with a mean of 128.7 ms: 13 s */
+		totals(s, t, t < 4 ? 1000 : 257424742, t < 4 ? 0 : 301, t < 4 ? 0 : 101);
+		measured_and_listed(s, t, t >= 1 && t <= 3);
+	}
+	scene_json(s);
+	for (size_t n = 0; n < 3; n++)
+		before += waited(s, n, 512);
+	assert_near(before, 10, 1e-3);
+	sum = waited(s, 3, 512) + waited(s, 3, 513);
+	assert_near(sum, 3, 0.1);
+}
+
+/* The agent of another machine tells three lines, with one blank between two words. */
+static void totals_of_an_agent(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		scene_clock(s, t, "node1");
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/sbstats", t);
+		scene_file(s, path, "flock srttb: 10000000\nflock dlm: %d\nflock queue: %d\n",
+			   300 * t, 100 * t);
+		measured_and_listed(s, t, t == 1);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 512) + waited(s, 0, 513), 1, 1e-3);
+}
+
 /* The totals fell, because the file system was mounted anew: nothing is known of the frame. */
 static void totals_that_fell(void **state)
 {
@@ -179,6 +230,7 @@ int main(void)
 	    BAD(waits_seen_are_an_estimate),  BAD(a_long_wait_is_measured),
 	    BAD(a_long_wait_is_counted_once), BAD(a_wait_follows_a_long_one),
 	    BAD(totals_of_the_type),          BAD(totals_that_fell),
+	    BAD(totals_hold_measured_waits),  BAD(totals_of_an_agent),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
