@@ -264,6 +264,11 @@ static bool flocks(const struct facts *f)
 
 static void say_flocks(const struct facts *f, char *buf, size_t size)
 {
+	/* the line names a holder */
+	if (named_blocker(f) && f->waiting) {
+		say_hangs(f, buf, size);
+		return;
+	}
 	snprintf(buf, size,
 		 "%s %s for flock(2) on it: hold the flock for a shorter time, or take it less "
 		 "often",

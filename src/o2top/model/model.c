@@ -196,6 +196,8 @@ static int model_prepare(struct job *job)
 		if (from->present || from->silent_s > 0)
 			node->silent_s = from->silent_s;
 		node->took_s = from->took_s;
+		if (from->present)
+			node->answer_s = from->took_s;
 		node->bytes = from->bytes;
 		node->skew_s = from->skew_s;
 		problems_clear(&node->problems);

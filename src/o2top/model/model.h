@@ -121,6 +121,7 @@ struct node {
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its last sample, by its own clock; NAN none */
 	double frame_s;    /* the part of interval_s that belongs to this frame */
+	double answer_s;   /* how long its last sample took on the node; 0 not known */
 	double usual_s;    /* the last interval_s between two samples in a row; 0 none */
 	double gap_s;      /* since its last sample; the next one may cover this time */
 	double missed_s; /* seconds before that which no sample covers, since it was first named */
@@ -178,6 +179,15 @@ void model_free(struct model *m);
  */
 uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 		    const struct holder **first);
+
+/*
+ * Returns whether a node has been silent for `least_s`, and for twice the time that its last answer
+ * took. On a busy machine an answer may take seconds.
+ */
+static inline bool node_overdue(const struct node *node, double least_s)
+{
+	return node->silent_s >= max_s(least_s, 2 * node->answer_s);
+}
 
 /* Returns the seconds of the node that no frame holds, or not yet. */
 static inline double node_missed(const struct node *node)

@@ -193,11 +193,10 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct lockset *set = &row->locksets[item->at];
 	const struct source *source = ui->shot->model.spaces[row->space].source;
-	double s = ui->shot->group.interval_s;
 	struct cell_line line = {.shot = ui->shot,
 				 .sum = &set->sum,
-				 .lost_per_s = s > 0 ? change_lost_inside(&set->sum) / s : 0,
-				 .acquired_per_s = change_rate(&set->sum, s)};
+				 .lost_per_s = set->lost_per_s,
+				 .acquired_per_s = set->acquired_per_s};
 	enum role role = selected ? ROLE_SELECTED : ROLE_PLAIN;
 	char name[64], nodes[NAME_MAX_TEXT] = "", node[NAME_MAX_TEXT];
 	size_t n = 0;
