@@ -416,7 +416,8 @@ int main(int argc, char **argv)
 		many(strtoull(argv[2], NULL, 10), argv[3]);
 	else
 		return fprintf(stderr,
-			       "usage: bench_glock pair | shared | lookups | many GLOCKS [LOCKMAN]\n"),
+			       "usage: bench_glock pair | shared | lookups\n"
+			       "       bench_glock many GLOCKS [LOCKMAN]\n"),
 		       2;
 	return 0;
 }

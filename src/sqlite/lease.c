@@ -7,11 +7,11 @@
  *   - another process takes the glock `data`;
  *   - no transaction began for 50 ms (service.c);
  *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
- *     the last transaction, and no new transaction begins until the program is done.
+ *     the last grip, and no new grip begins until the program is done.
  *
- * A connection counts itself in `in_use` before it looks at the lease. The service thread ends the
- * lease before it looks at `in_use`. Both are sequentially consistent, so at least one of the two
- * sees the other.
+ * A connection counts itself in `in_use` before it takes its grip (grip.h) and looks at the lease.
+ * It counts until the grip ends. The service thread ends the lease before it looks at `in_use`.
+ * Both are sequentially consistent, so at least one of the two sees the other.
  */
 #include "bytes.h"
 #include "database.h"
@@ -72,7 +72,7 @@ int lease_take(struct database *db)
 		break;
 	}
 	pthread_mutex_unlock(&db->mutex);
-	if (!err && db->interop)
+	if (!err)
 		service_wake();
 	return err == -EAGAIN ? SQLITE_BUSY : err ? SQLITE_IOERR_LOCK : SQLITE_OK;
 }
@@ -82,15 +82,6 @@ void lease_end_if_unused(struct database *db)
 	pthread_mutex_lock(&db->mutex);
 	if (atomic_load(&db->lease) == LEASE_YIELDS && !atomic_load(&db->in_use))
 		lease_end(db);
-	pthread_mutex_unlock(&db->mutex);
-}
-
-void lease_keep(struct database *db)
-{
-	uint32_t yields = LEASE_YIELDS;
-
-	pthread_mutex_lock(&db->mutex);
-	atomic_compare_exchange_strong(&db->lease, &yields, LEASE_ON);
 	pthread_mutex_unlock(&db->mutex);
 }
 

@@ -35,7 +35,7 @@ static int parse_hold(struct parameters *p, const char *path, const char *value)
 	us = strtoll(value, &end, 10);
 	if (errno || end == value || *end || us < 0 || us > 10000000)
 		return wrong(path, "hold", value, "microseconds from 0 to 10000000");
-	p->hold = us ? us * 1000 : GLOCK_HOLD_NONE;
+	p->hold = us * 1000;
 	return SQLITE_OK;
 }
 

@@ -408,7 +408,7 @@ static void holders_not_queued(void)
 
 		if (when)
 			glock_holder_init(&gh, gl, GLOCK_EX, when == 3 ? GLOCK_NOPID : 0);
-		if (when >= 2) {
+		for (int again = 0; when >= 2 && again < 2; again++) { /* as it is */
 			SAME(glock_nq(&gh), 0);
 			SAME(glock_dq(&gh), 0);
 		}

@@ -141,11 +141,18 @@ static void recover_named(void *arg, const struct glock_node *dead)
 	shared->cell[6]++;
 }
 
+static void recover_unnamed(void *arg, const struct glock_peer *dead)
+{
+	(void)arg, (void)dead;
+	CHECK(!"recover is called beside recover_node");
+}
+
 /* The death is of a member that glock_nodes() named before. A later process is another member. */
 static void recovery_names_the_node(void)
 {
 	const struct glock_space_options options = {.size = sizeof(options),
 						    .lockman = lockman,
+						    .recover = recover_unnamed,
 						    .recover_node = recover_named,
 						    .recover_arg = &expected};
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};

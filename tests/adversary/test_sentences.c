@@ -73,22 +73,23 @@ static void uses_a_lock(struct glock_holder *held)
 }
 
 /*
- * Another node keeps gl the whole time. A function that waited for it would never return, and the
- * alarm would end the test.
+ * Another node keeps gl the whole time. A function that waited for it would never return, so the
+ * alarm ends the test. All calls together take some milliseconds.
  */
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;
 	struct glock_statistics type = {.size = sizeof(type)};
 	struct glock_notifier *notifier;
-	pid_t pid = start(keeps, NULL);
 	uint64_t cursor = 0;
 	struct glock *mine;
 	char line[100];
+	pid_t pid;
 
+	alarm(TSAN ? 30 : 4);
+	pid = start(keeps, NULL);
 	UNTIL(shared->cell[0]);
 	begin();
-	alarm(5);
 	mine = get(space, GLOCK_INODE, 2);
 	glock_holder_init(&held, mine, GLOCK_EX, 0);
 	SAME(glock_nq(&held), 0);

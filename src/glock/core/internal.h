@@ -20,9 +20,9 @@
  *
  *   space->lent.lock   The pool of lent records (lent.h).
  *
- *   Order: space->lock, then parts in their order, then gl->lock, then one of lru, work, order, lent, slab or a statistics
- *   record; slab also inside lent. A thread that comes from the list of idle glocks, or from the
- *   pool of lent records, only tries gl->lock.
+ *   Order: space->lock, then parts in their order, then gl->lock, then one of lru, work, order,
+ *   lent, slab or a statistics record; slab also inside lent. A thread that comes from the list of
+ *   idle glocks, or from the pool of lent records, only tries gl->lock.
  *
  * References. gl->users counts the references of the program. gl->pins counts the references of
  * queued or running work, of an open request and of a walk. A glock at UN without a reference

@@ -44,7 +44,7 @@ def as_nobody():
 
 def run(name, command, root):
     """Runs a test in a folder of its own. Returns its exit status, output and seconds."""
-    folder = os.path.join(root, name)
+    folder = os.path.join(root, "runs", name)
     os.mkdir(folder)
     os.chmod(folder, 0o777)
     since = time.monotonic()
@@ -113,6 +113,7 @@ def main():
     root = tempfile.mkdtemp(prefix="glock-sqlite-", dir="/dev/shm")
     os.chmod(root, 0o755)
     try:
+        os.mkdir(os.path.join(root, "runs"))
         os.mkdir(os.path.join(root, "spaces"))
         os.chmod(os.path.join(root, "spaces"), 0o777)
         for name in ("testfixture", "mptester", "threadtest3"):
