@@ -333,7 +333,7 @@ static void exec_gives_back(void)
 	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
 	SAME(glock_poll(&gh), 0);
 	shared->cell[1] = 1;
-	SAME(glock_wait(&gh, now() + 5 * SECOND, 0), 0);
+	SAME(glock_wait(&gh, now() + SOON_S * SECOND, 0), 0);
 	SAME(glock_owner_died(&gh), 1);
 	SAME(glock_dq(&gh), 0);
 	SAME(kill(pid, SIGKILL), 0);

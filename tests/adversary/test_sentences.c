@@ -86,7 +86,7 @@ static void at_once(void)
 	char line[100];
 	pid_t pid;
 
-	alarm(TSAN ? 30 : 4);
+	alarm(SOON_S);
 	pid = start(keeps, NULL);
 	UNTIL(shared->cell[0]);
 	begin();
@@ -1080,7 +1080,7 @@ static void removed_file_while_in_an_operation(void)
 	did.in_th = removes_in_th;
 	SAME(glock_nq(&gh), 0);
 	UNTIL(shared->cell[0]);
-	alarm(5); /* ends the test if the caches stay */
+	alarm(SOON_S); /* ends the test if the caches stay */
 	UNTIL(did.invals);
 	alarm(0);
 	SAME(glock_wait(&gh, 0, 0), -EIO);
