@@ -161,6 +161,16 @@ uint64_t bytes_of(const char *path)
 
 /* ---- peers ---- */
 
+/* The SQL function be(x): an error unless x is true. */
+static void be_true(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	(void)n;
+	if (sqlite3_value_int(values[0]))
+		sqlite3_result_int(context, 1);
+	else
+		sqlite3_result_error(context, "is not true", -1);
+}
+
 static int be_peer(char **argv)
 {
 	const char *vfs = *argv[4] ? argv[4] : NULL;
@@ -174,6 +184,8 @@ static int be_peer(char **argv)
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, vfs);
 	sqlite3_busy_timeout(db, atoi(argv[5]));
 	sqlite3_extended_result_codes(db, 1);
+	if (!rc)
+		rc = sqlite3_create_function(db, "be", 1, SQLITE_UTF8, NULL, be_true, NULL, NULL);
 	while (getline(&line, &room, stdin) > 0) {
 		printf("%d\n", rc ? rc : sql(db, line));
 		fflush(stdout);

@@ -59,7 +59,10 @@ struct peer {
 	pid_t pid;
 	int to, from;
 };
-/* Starts a peer that opens the URI with the VFS. It waits for a lock for at most busy_ms. */
+/*
+ * Starts a peer that opens the URI with the VFS. It waits for a lock for at most busy_ms. Its SQL
+ * has the function be(x), which is SQLITE_ERROR unless x is true.
+ */
 struct peer peer_start(const char *uri, const char *vfs, int busy_ms);
 void peer_say(struct peer *p, const char *text);
 int peer_answer(struct peer *p);

@@ -145,7 +145,7 @@ static void withdraw(const char *begin)
 	sqlite3_close(db);
 	/* a process of a new space finds the database as it was */
 	peer = peer_start(APP, NULL, 100);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 0) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 0) FROM t"), SQLITE_OK);
 	peer_end(&peer);
 	SAME(bytes_of("app.db"), before);
 }
@@ -254,7 +254,7 @@ static void a_long_reader_after_a_write_lets_others_read(void)
 	db = open_db(APP, NULL);
 	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
 	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 1) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 1) FROM t"), SQLITE_OK);
 	SAME(sql(db, "COMMIT"), SQLITE_OK);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
@@ -276,7 +276,7 @@ static void an_open_cursor_over_a_commit_lets_others_read(void)
 	for (int i = 0; i < 3; i++) {
 		SAME(sqlite3_step(cursor), SQLITE_ROW);
 		SAME(sql(db, "UPDATE t SET n = n + 10"), SQLITE_OK);
-		SAME(peer_do(&peer, "SELECT 1 / (min(n) >= 10) FROM t"), SQLITE_OK);
+		SAME(peer_do(&peer, "SELECT be(min(n) >= 10) FROM t"), SQLITE_OK);
 	}
 	SAME(peer_do(&peer, "BEGIN IMMEDIATE; UPDATE t SET n = 7"), SQLITE_OK);
 	SAME(peer_do(&peer, "COMMIT") & 0xff, SQLITE_BUSY);
@@ -393,7 +393,7 @@ static void vacuum_and_vacuum_into_work(void)
 	SAME(value(copy, "SELECT sum(a) FROM u"), 2000 * 2001 / 2);
 	SAME(sqlite3_close(copy), SQLITE_OK);
 	SAME(sql(db, "DELETE FROM u WHERE rowid > 100; VACUUM"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (count(*) = 100) FROM u"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(count(*) = 100) FROM u"), SQLITE_OK);
 	CHECK(gives(db, "PRAGMA integrity_check", "ok"));
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
