@@ -198,6 +198,8 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends a lease that yields, once no connection uses the database. */
 void lease_end_if_unused(struct database *db);
+/* Ends the lease, whatever uses the database. */
+void lease_drop(struct database *db);
 /* A lease that yields stays. */
 void lease_keep(struct database *db);
 /* The operation inval of `data`: another process takes it. */

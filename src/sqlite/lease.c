@@ -17,6 +17,7 @@
 #include "database.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* The mutex is held. */
 static void lease_end(struct database *db)
@@ -74,6 +75,8 @@ int lease_take(struct database *db)
 	pthread_mutex_unlock(&db->mutex);
 	if (!err && db->interop)
 		service_wake();
+	if (err && err != -EAGAIN)
+		say(SQLITE_IOERR_LOCK, "%s: locks the shared bytes: %s", db->path, strerror(-err));
 	return err == -EAGAIN ? SQLITE_BUSY : err ? SQLITE_IOERR_LOCK : SQLITE_OK;
 }
 
@@ -82,6 +85,13 @@ void lease_end_if_unused(struct database *db)
 	pthread_mutex_lock(&db->mutex);
 	if (atomic_load(&db->lease) == LEASE_YIELDS && !atomic_load(&db->in_use))
 		lease_end(db);
+	pthread_mutex_unlock(&db->mutex);
+}
+
+void lease_drop(struct database *db)
+{
+	pthread_mutex_lock(&db->mutex);
+	lease_end(db);
 	pthread_mutex_unlock(&db->mutex);
 }
 

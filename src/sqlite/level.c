@@ -210,8 +210,9 @@ static int leave_writing(struct connection *c, int to)
 	struct database *db = c->db;
 	int rc = SQLITE_OK;
 
-	if (c->level == SQLITE_LOCK_EXCLUSIVE)
-		lock_shared_bytes(db, BYTES_READ);
+	/* a write lock that stayed would keep readers out; return_to_shared() takes a new lease */
+	if (c->level == SQLITE_LOCK_EXCLUSIVE && lock_shared_bytes(db, BYTES_READ))
+		lease_drop(db);
 	if (c->level >= SQLITE_LOCK_PENDING) {
 		lock_pending(db, BYTES_FREE);
 		rc = return_to_shared(c);

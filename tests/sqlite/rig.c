@@ -18,6 +18,7 @@ enum { TEST_SECONDS = 60 };
 static const char *extension;
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char log_text[65536];
+static bool log_started;
 
 _Noreturn void wrong(const char *file, int line, const char *what, long long is, long long be)
 {
@@ -67,13 +68,21 @@ bool logged(const char *text)
 	return found;
 }
 
+void start_log(void)
+{
+	SAME(sqlite3_config(SQLITE_CONFIG_LOG, take_log, NULL), SQLITE_OK);
+	SAME(sqlite3_config(SQLITE_CONFIG_URI, 1), SQLITE_OK);
+	SAME(sqlite3_initialize(), SQLITE_OK);
+	log_started = true;
+}
+
 void load(void)
 {
 	char *error = NULL;
 	sqlite3 *db;
 
-	SAME(sqlite3_config(SQLITE_CONFIG_LOG, take_log, NULL), SQLITE_OK);
-	SAME(sqlite3_config(SQLITE_CONFIG_URI, 1), SQLITE_OK);
+	if (!log_started)
+		start_log();
 	SAME(sqlite3_open(":memory:", &db), SQLITE_OK);
 	SAME(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
 	if (sqlite3_load_extension(db, extension, NULL, &error)) {

@@ -35,7 +35,9 @@ _Noreturn void wrong(const char *file, int line, const char *what, long long is,
 	} while (0)
 #define CHECK(cond) SAME(!!(cond), 1)
 
-/* Loads the extension into this process. SQLite's log goes to a buffer from then on. */
+/* Starts SQLite. Its log goes to a buffer from then on. */
+void start_log(void);
+/* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
 /* Returns whether SQLite's log has that text. */
 bool logged(const char *text);
