@@ -19,7 +19,7 @@
 struct test {
 	const char *name;
 	void (*run)(void);
-	const char *needs; /* a capability for tests/count.py, or NULL */
+	const char *needs; /* root or mount, see tests/count.py, or NULL */
 };
 
 /* Runs all tests, or answers as a peer. The arguments are those of main(). */
@@ -70,6 +70,11 @@ void peer_say(struct peer *p, const char *text);
 int peer_answer(struct peer *p);
 int peer_do(struct peer *p, const char *text);
 void peer_end(struct peer *p);
+
+/* Removes the files of the lock spaces, while processes use them. */
+void remove_spaces(void);
+/* Puts a file system of that size under the spaces of this process and its children. */
+bool mount_spaces(const char *size);
 
 /* Runs f in a child that was made by fork(), and returns its exit status; -1: it was killed. */
 int in_child(int (*f)(void *), void *arg);

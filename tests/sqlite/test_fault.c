@@ -340,6 +340,7 @@ static void faults_in_a_reader(void)
 	sqlite3 *db;
 
 	begin();
+	SAME(peer_do(&peer, "PRAGMA journal_mode = persist"), SQLITE_OK); /* it is read, too */
 	db = open_db(APP, NULL);
 	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
 		bool hit = true;
@@ -401,6 +402,87 @@ static void a_byte_lock_that_fails_keeps_no_plain_reader_out(void)
 	peer_end(&plain);
 }
 
+/* ---- the lock manager ---- */
+
+static uint64_t bytes_then;
+
+static void lose_the_space(void)
+{
+	remove_spaces();
+	for (int i = 0; i < 100 && !logged("withdra"); i++)
+		nap_ms(50);
+	CHECK(logged("withdra"));
+	bytes_then = bytes_of("app.db");
+}
+
+/* The space is gone at the n-th write of a commit. A process of a new space rolls it back. */
+static void withdraw_at_write(unsigned int n, bool written)
+{
+	uint64_t before;
+	sqlite3 *db;
+	int rc;
+
+	begin();
+	peer_end(&peer);
+	peer_end(&plain);
+	db = open_for("glock", "delete", &rc);
+	SAME(rc, SQLITE_OK);
+	before = bytes_of("app.db");
+	faults_before_write(n, lose_the_space);
+	rc = sql(db, transaction);
+	CHECK(bytes_then);
+	SAME(bytes_then != before, written);
+	CHECK(rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_LOCK);
+	SAME(bytes_of("app.db"), bytes_then);
+	CHECK(logged("not written, because the space is withdrawn") || logged("is withdrawn; start"));
+	sql(db, "ROLLBACK"); /* an error if the transaction is over */
+	CHECK(sql(db, transaction) != SQLITE_OK);
+	SAME(bytes_of("app.db"), bytes_then);
+	sqlite3_close(db);
+	peer = peer_start(APP, NULL, BUSY_MS);
+	CHECK(finds(&peer, 0));
+	SAME(peer_do(&peer, transaction), SQLITE_OK);
+	CHECK(finds(&peer, 1));
+	peer_end(&peer);
+}
+
+static void a_space_lost_while_the_journal_is_written(void)
+{
+	withdraw_at_write(2, false);
+}
+
+static void a_space_lost_while_the_database_is_written(void)
+{
+	withdraw_at_write(30, true);
+}
+
+/* The file system of the spaces is full at once, or after the space was made. */
+static void no_room_for_locks(void)
+{
+	static const char *const sizes[] = {"4k", "256k"};
+	uint64_t before;
+
+	start_log();
+	plain = peer_start(DB, "unix", 0);
+	SAME(peer_do(&plain, create), SQLITE_OK);
+	before = bytes_of("app.db");
+	load();
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		sqlite3 *db;
+		int rc;
+
+		CHECK(mount_spaces(sizes[i]));
+		rc = try_open(&db, APP, NULL);
+		SAME(rc, i == 0 ? SQLITE_CANTOPEN : SQLITE_IOERR_LOCK);
+		CHECK(logged(i == 0 ? "free memory, or name another directory in GLOCK_DIR"
+				    : "waits for the lock: No space left on device"));
+		SAME(bytes_of("app.db"), before);
+		SAME(peer_do(&plain, "BEGIN EXCLUSIVE; COMMIT"), SQLITE_OK);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+	peer_end(&plain);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name)                \
@@ -416,6 +498,9 @@ int main(int argc, char **argv)
 	    TEST(lasting_faults_in_a_recovery),
 	    TEST(faults_in_a_reader),
 	    TEST(a_byte_lock_that_fails_keeps_no_plain_reader_out),
+	    TEST(a_space_lost_while_the_journal_is_written),
+	    TEST(a_space_lost_while_the_database_is_written),
+	    {"no_room_for_locks", no_room_for_locks, "mount"},
 	};
 
 	return run_tests(argc, argv, tests, COUNT(tests));

@@ -2,7 +2,6 @@
 /* test_process.c - tests forks, a space that is gone, threads, attached databases and copies. */
 #include "rig.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,22 +93,6 @@ static void a_child_does_not_touch_the_parents_journal(void)
 }
 
 /* ---- a space that is gone ---- */
-
-static void remove_spaces(void)
-{
-	const char *name = getenv("GLOCK_DIR");
-	DIR *dir = opendir(name);
-	struct dirent *e;
-	char path[4096];
-
-	CHECK(dir);
-	while ((e = readdir(dir)))
-		if (e->d_name[0] != '.') {
-			snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
-			SAME(unlink(path), 0);
-		}
-	closedir(dir);
-}
 
 static bool no_io(int rc)
 {
