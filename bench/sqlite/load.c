@@ -117,7 +117,8 @@ static sqlite3 *open_db(void)
 
 	if (glock)
 		load_extension();
-	if (sqlite3_open_v2(load.path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
+	if (sqlite3_open_v2(load.path, &db,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
 			    glock ? "glock" : NULL))
 		fail(load.path, sqlite3_errmsg(db));
 	sqlite3_busy_timeout(db, BUSY_MS);
@@ -305,8 +306,9 @@ static void report(double seconds)
 
 int main(int argc, char **argv)
 {
-	uint64_t from;
+	const char *more;
 	double seconds;
+	uint64_t from;
 
 	if (argc != 8)
 		fail("usage", "EXTENSION FOLDER KIND SYNCHRONOUS PROCESSES WRITES MS");
@@ -316,7 +318,8 @@ int main(int argc, char **argv)
 			     .processes = (uint32_t)atoi(argv[5]),
 			     .writes = (uint32_t)atoi(argv[6]),
 			     .ms = (uint32_t)atoi(argv[7])};
-	snprintf(load.path, sizeof(load.path), "file:%s/app.db%s", argv[2], getenv("URI") ? getenv("URI") : "");
+	more = getenv("SQLITE_LOAD_URI"); /* as ?hold=300 */
+	snprintf(load.path, sizeof(load.path), "file:%s/app.db%s", argv[2], more ? more : "");
 	if (!load.processes || load.processes > MOST)
 		fail(argv[5], "give 1 to 256 processes");
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -229,6 +229,8 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends a lease that yields, once no connection uses the database. */
 void lease_end_if_unused(struct database *db);
+/* Lets the lease end with the last grip, and asks all grips to end. */
+void lease_yield(struct database *db, uint64_t demand);
 /* The operation inval of `data`: another process takes it. */
 void lease_lost(struct glock *gl, unsigned int what);
 

@@ -35,18 +35,6 @@ struct look {
 	size_t n;
 };
 
-/* Lets the lease end with the last grip. See lease.c for the order. */
-static void lease_yield(struct database *db)
-{
-	uint32_t on = LEASE_ON;
-
-	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
-		return;
-	atomic_fetch_add(&db->demands, DEMAND_ALL);
-	if (!atomic_load(&db->in_use))
-		lease_end_if_unused(db);
-}
-
 /* Returns whether a transaction goes on, or began since the last look. */
 static bool database_is_used(struct database *db)
 {
@@ -70,7 +58,7 @@ static void look_at_lease(struct database *db)
 {
 	db->idle_ticks = database_is_used(db) ? 0 : db->idle_ticks + 1;
 	if (lease_wanted(db) || db->idle_ticks >= IDLE_TICKS)
-		lease_yield(db);
+		lease_yield(db, DEMAND_ALL);
 }
 
 static void due_within(struct look *l, int64_t ns)

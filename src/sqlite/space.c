@@ -31,7 +31,7 @@ static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
 {
 	const struct database *db = glock_object(gl);
 	char line[512];
-	int n = db ? snprintf(line, sizeof(line), " path: %s\n", db->path) : 0;
+	int n = db ? snprintf(line, sizeof(line), " P: %s\n", db->path) : 0;
 
 	if (n > 0)
 		print(to, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
