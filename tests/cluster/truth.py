@@ -77,7 +77,7 @@ class Truth:
                 inside, whole = min(e, end) - max(b, begin), min(e, end + 1e6) - b
                 if inside > 0:
                     # beyond the work that one takes, it waits
-                    work = self.work.get((node, fs, "reopen" if operation == "reopen" else "write"), 0)
+                    work = self.work.get((node, fs, operation), self.work.get((node, fs, "write"), 0))
                     total += inside * (1 - work / max(whole, 1e-6))
         return total
 
