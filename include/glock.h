@@ -707,7 +707,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
  *               caller must not wait, see "Callbacks" above
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
- *               the holder is queued already, and stays so
+ *               the holder is queued already, and stays so. Also: the program has no reference
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
  *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
  *               TRY and TRY_1CB also: idle locks are only now given back, so try again

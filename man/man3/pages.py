@@ -299,7 +299,7 @@ class Manual:
         page.section("FUNCTIONS", self.index())
         if self.glossary:
             page.section("GLOSSARY", self.words_of_glossary())
-        others = [("glock", 1), ("o2top", 8), ("glock-sim", 7)] if self.name == "glock" else [("glock", 7)]
+        others = [("glock", 1), ("o2top", 1), ("glock-sim", 7)] if self.name == "glock" else [("glock", 7)]
         page.section("SEE ALSO", roff.references(others))
         return page.text()
 

@@ -61,7 +61,7 @@ void grip_keep_counts(const struct connection *c);
 /* Sums the transactions of all connections. The database's mutex is held. */
 struct uses grips_uses(const struct database *db);
 
-/* What the service thread has to do for a connection. */
+/* A task of the service thread for a connection. */
 struct grip_job {
 	struct connection *c; /* pinned */
 	bool weakens;

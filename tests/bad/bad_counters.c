@@ -147,7 +147,10 @@ static void larger_without_generation(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 100), "acquired"), 10);
 }
 
-/* The kernel omits the line in t1 and t2. The frame t2..t3 has 1 s of its 3 s in 15 s. */
+/*
+ * The kernel omits the line in t1 and t2. All of its 3 s in 15 s count in the frame t2..t3, so that
+ * the sum of the frames is right. The rates are those of this frame: 1 s and 100 acquisitions.
+ */
 static void line_missing(void **state)
 {
 	struct scene *s = *state;
@@ -163,8 +166,11 @@ static void line_missing(void **state)
 	scene_json(s);
 	assert_null(row_of(frame(s, 0), 100));
 	assert_null(row_of(frame(s, 1), 100));
-	assert_near(waited(s, 2, 100), 1, 1e-6);
-	assert_int_equal(number(row_of(frame(s, 2), 100), "acquired"), 100);
+	assert_near(waited(s, 2, 100), 3, 1e-6);
+	assert_near(rate(s, 2, 100), 1 / STEP, 1e-6);
+	assert_int_equal(number(row_of(frame(s, 2), 100), "acquired"), 300);
+	assert_near(number(json_object_get(frame(s, 2), "totals"), "acquired_per_s"), 100 / STEP,
+		    1e-6);
 }
 
 /* A lock that is first seen has no past, however large its total is. */

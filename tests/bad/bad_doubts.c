@@ -312,6 +312,34 @@ static void long_node_names(void **state)
 	assert_non_null(strstr(advice, " and 5 more write it"));
 }
 
+/*
+ * Two nodes had the glock in SH, and one waits for it. The columns show the readers, so the advice
+ * does not say that the frame shows none.
+ */
+static void readers_and_a_waiter(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++)
+		for (int n = 1; n <= 2; n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_clock(s, t, node);
+			scene_stats(s, t, node, 2, 0x200, t ? 90000000 : 10000000,
+				    100 + 20 * (unsigned)t, 500 + 20 * (unsigned)t);
+			scene_glock(s, t, node, 2, 0x200, t ? "UN" : "SH",
+				    t && n == 1 ? "AW" : NULL, "SH", 77, "work");
+		}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_int_equal(json_array_size(json_object_get(row, "readers")), 2);
+	assert_int_equal(number(row, "waiting"), 1);
+	assert_null(strstr(word(row, "advice"), "does not show"));
+	assert_non_null(strstr(word(row, "advice"), "SH on node1 and node2"));
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -330,6 +358,7 @@ int main(void)
 	    BAD(blames_only_who_may_have_it),
 	    BAD(an_ended_wait_outside_the_frame),
 	    BAD(long_node_names),
+	    BAD(readers_and_a_waiter),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -238,8 +238,8 @@ static void glstats_left_a_glock_out(void **state)
 }
 
 /*
- * t1's glstats omits the glock, which was created anew between t0 and t2. The second frame has half
- * of its counts.
+ * t1's glstats omits the glock, which was created anew between t0 and t2. The second frame has its
+ * counts, and half of them in its rates.
  */
 static void left_out_and_made_anew(void **state)
 {
@@ -253,8 +253,11 @@ static void left_out_and_made_anew(void **state)
 	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 1000, 5000);
 	scene_stats(s, 2, "node1", 2, 0x200, 900000000, 400, 600);
 	scene_json(s);
-	assert_int_equal(number(row_of(frame(s, 1), 512), "acquired"), 300);
-	assert_true(waited(s, 1, 512) <= STEP + 1e-6);
+	assert_int_equal(number(row_of(frame(s, 1), 512), "acquired"), 600);
+	assert_near(number(json_object_get(frame(s, 1), "totals"), "acquired_per_s"), 300 / STEP,
+		    1e-6);
+	assert_true(waited(s, 1, 512) <= 2 * STEP + 1e-6);
+	assert_true(rate(s, 1, 512) <= 1 + 1e-6);
 }
 
 /* A glock asks for one mode at a time. So the waits of its 16 requests fit into the frame. */
@@ -398,7 +401,7 @@ static void dlm_broken_lines(void **state)
 /*
  * The wait is seen at t0 and t1, and is gone at t4. In between the node did not answer, or its lock
  * space was missing. With `dump` the lock was granted 14 s after t1. Without it, the mean moved by
- * one sample of 20 s. Returns the seconds of the frame from t3 to t4.
+ * one sample of 20 s. Returns the seconds of the frame from t3 to t4, which count since t1.
  */
 static double ended_in_a_gap(struct scene *s, bool node_away, bool dump)
 {
@@ -438,12 +441,14 @@ static void granted_while_the_node_was_away(void **state)
 
 static void ended_while_the_space_was_away(void **state)
 {
-	assert_near(ended_in_a_gap(*state, false, false), 5, 1e-3);
+	assert_near(ended_in_a_gap(*state, false, false), 15, 1e-3);
+	assert_near(rate(*state, 3, 512), 1, 1e-3);
 }
 
 static void granted_while_the_space_was_away(void **state)
 {
-	assert_near(ended_in_a_gap(*state, false, true), 14.0 / 3, 1e-3);
+	assert_near(ended_in_a_gap(*state, false, true), 14, 1e-3);
+	assert_near(rate(*state, 3, 512), 14.0 / 15, 1e-3);
 }
 
 /* ---- how old at most ----------------------------------------------------------------------- */
@@ -532,7 +537,9 @@ static void nothing_was_read_between(void **state)
 		row = row_of(frame(s, n), 512);
 		assert_near(number(row, "oldest_wait_s"), 5 * (double)(n + 1), 1e-6);
 		assert_true(is_null(row, "oldest_wait_max_s"));
-		assert_near(number(row, "wait_s"), 5, 1e-6);
+		/* the space had no sample at t2 */
+		assert_near(number(row, "wait_s"), n == 2 ? 10 : 5, 1e-6);
+		assert_near(rate(s, n, 512), 1, 1e-6);
 	}
 }
 

@@ -129,7 +129,10 @@ static void flocks_after_a_gap(void **state)
 	assert_near(waited(s, 3, 300), 2 * 4 * STEP, 1e-3);
 }
 
-/* A node was away for longer than four frames. Its waits count for four. */
+/*
+ * A node was away for longer than four frames. Its waits count for all of this time. The rate is
+ * that of the last frames.
+ */
 static void flocks_after_a_long_gap(void **state)
 {
 	struct scene *s = *state;
@@ -144,7 +147,38 @@ static void flocks_after_a_long_gap(void **state)
 		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-100));
 	}
 	scene_json(s);
-	assert_near(waited(s, 5, 300), 4 * STEP, 1e-3);
+	assert_near(waited(s, 5, 300), 6 * STEP, 1e-3);
+	assert_near(rate(s, 5, 300), 1, 1e-3);
+}
+
+/*
+ * node2 is away for 8 frames. Its counters go on, so the frame in which it returns has the 9 s and
+ * 900 acquisitions since then. The rates are those of each second.
+ */
+static void counters_after_a_long_gap(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 10; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 7);
+		if (t && t < 9)
+			continue;
+		scene_clock(s, t, "node2");
+		busy(s, t, "node2");
+	}
+	scene_json(s);
+	assert_near(number(node_in(frame(s, 7), "node2"), "missed_s"), 8 * STEP, 1e-6);
+	assert_near(number(node_in(frame(s, 8), "node2"), "missed_s"), 0, 1e-6);
+	row = row_of(frame(s, 8), 100);
+	assert_near(number(row, "wait_s"), 9, 1e-6);
+	assert_int_equal(number(row, "acquired"), 900);
+	assert_near(number(row, "wait_s_per_s"), 1 / STEP, 1e-6);
+	assert_near(number(json_object_get(frame(s, 8), "totals"), "acquired_per_s"), 100 / STEP,
+		    1e-6);
+	assert_near(json_number_value(json_array_get(json_object_get(row, "trend"), 8)), 1 / STEP,
+		    1e-6);
 }
 
 /* The wall clock is set back by 100 s, but the uptime is not. The frame still lasts 5 s. */
@@ -194,6 +228,27 @@ static void uptime_back(void **state)
 static void both_back(void **state)
 {
 	restarted(*state, -300);
+}
+
+/* A node restarts while it is away. No sample covers the time from its last one until it is back.
+ */
+static void restarted_while_away(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 6; t++) {
+		scene_clock(s, t, "node1");
+		busy(s, t, "node1");
+		if (t == 2 || t == 3)
+			continue;
+		scene_clocks(s, t, "node2", REAL0 + t * STEP, t < 4 ? UP0 + t * STEP : t);
+		busy(s, t, "node2");
+	}
+	scene_json(s);
+	assert_near(number(node_in(frame(s, 2), "node2"), "missed_s"), 2 * STEP, 1e-6);
+	assert_string_equal(word(node_in(frame(s, 3), "node2"), "state"), "restarted");
+	assert_near(number(node_in(frame(s, 4), "node2"), "missed_s"), 3 * STEP, 1e-6);
+	assert_near(number(node_in(frame(s, 4), "node1"), "missed_s"), 0, 1e-6);
 }
 
 /* Without an uptime the wall clock goes back: no interval, and no wait counts again. */
@@ -367,8 +422,10 @@ int main(void)
 	    BAD(new_node_with_old_flocks),
 	    BAD(flocks_after_a_gap),
 	    BAD(flocks_after_a_long_gap),
+	    BAD(counters_after_a_long_gap),
 	    BAD(wall_clock_back),
 	    BAD(uptime_back),
+	    BAD(restarted_while_away),
 	    BAD(both_back),
 	    BAD(only_clock_back),
 	    BAD(stamps_after_the_clock),

@@ -435,7 +435,7 @@ static void traced_glocks(void **state)
 
 	counted = run_glocks(*state, true, false, &there, &wrong);
 	assert_int_equal(wrong, 0);
-	assert_true(counted >= 0.7 * there);
+	assert_true(counted >= 0.95 * there);
 }
 
 /* With the DLM's stamps as well, nothing is missing. Waits that last have a known beginning. */

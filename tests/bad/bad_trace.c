@@ -80,6 +80,62 @@ static void trace_events(void **state)
 	assert_near(number(row_of(frame(s, 0), 513), "longest_wait_s"), 2, 1e-5);
 }
 
+/*
+ * A wait of 2 s that t1 showed in progress, once. It ended 0.5 s after t1. No frame counted a part
+ * of it before, so the frame of its end has all of it. With a second wait of 7 s, 5 s are a
+ * frame's, and the rest is late.
+ */
+static void trace_wait_over_a_sample(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_stats(s, t, "node1", 2, 0x201, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", t == 1 ? "AW" : NULL, "EX", 77,
+			    "hotload");
+		scene_glock(s, t, "node1", 2, 0x201, "SH", NULL, NULL, 0, NULL);
+	}
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "3/3");
+		event(s, t, UP0 + 0.1, 777, -11, 0.05, 1000);
+	}
+	event(s, 2, UP0 + 5.5, 512, -11, 2.0, 1000);
+	event(s, 2, UP0 + 9.9, 513, -11, 7.0, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-5);
+	assert_near(waited(s, 1, 512), 2, 1e-5);
+	assert_near(rate(s, 1, 512), 2 / STEP, 1e-5);
+	assert_near(waited(s, 1, 513), 7, 1e-5);
+	assert_near(rate(s, 1, 513), 4.9 / STEP, 1e-5);
+}
+
+/* Two samples showed the wait, so the frame between them counted its 5 s. The rest is 1.5 s. */
+static void trace_wait_that_was_followed(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 4);
+	for (int t = 0; t < 4; t++) {
+		bool waits = t == 1 || t == 2;
+
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", waits ? "AW" : NULL, "EX", 77,
+			    "hotload");
+	}
+	for (int t = 1; t < 4; t++) {
+		trace_head(s, t, "3/3");
+		event(s, t, UP0 + 0.1, 777, -11, 0.05, 1000);
+	}
+	event(s, 3, UP0 + 10.5, 512, -11, 6.5, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-5);
+	assert_near(waited(s, 1, 512), 5, 1e-5);
+	assert_near(waited(s, 2, 512), 1.5, 1e-5);
+	assert_near(number(row_of(frame(s, 2), 512), "longest_wait_s"), 6.5, 1e-5);
+}
+
 /* The trace of t2 includes that of t1. Each event counts once. */
 static void trace_events_once(void **state)
 {
@@ -460,6 +516,8 @@ int main(void)
 	    BAD(trace_stamp_of_the_future),
 	    BAD(trace_broken_lines),
 	    BAD(trace_overwritten),
+	    BAD(trace_wait_over_a_sample),
+	    BAD(trace_wait_that_was_followed),
 	    BAD(trace_of_two_file_systems),
 	    BAD(trace_of_no_known_device),
 	    BAD(phases_of_a_wait),

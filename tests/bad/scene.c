@@ -305,6 +305,13 @@ double waited(const struct scene *s, size_t n, unsigned long long ino)
 	return row ? number(row, "wait_s") : 0;
 }
 
+double rate(const struct scene *s, size_t n, unsigned long long ino)
+{
+	json_t *row = row_of(frame(s, n), ino);
+
+	return row ? number(row, "wait_s_per_s") : 0;
+}
+
 bool says(json_t *frame, const char *text)
 {
 	json_t *v;

@@ -93,6 +93,8 @@ const char *word(const json_t *o, const char *key);
 bool is_null(const json_t *o, const char *key);
 /* Returns the seconds waited for an inode in frame n, or 0 without a row. */
 double waited(const struct scene *s, size_t n, unsigned long long ino);
+/* Returns the seconds waited per second of frame n. */
+double rate(const struct scene *s, size_t n, unsigned long long ino);
 /* Tells whether a problem of the frame holds this text. */
 bool says(json_t *frame, const char *text);
 

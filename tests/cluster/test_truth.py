@@ -30,7 +30,8 @@ def plan(number):
         workers += [f"{place}/hot:write:60:0", f"{place}/warm:write:400:0",
                     f"{place}/mixed:{'write' if number == 1 else 'read'}:250:0",
                     f"{place}/flocked:flock:300:150", f"{place}/held:flock:5000:{4000 + 1000 * number}",
-                    f"{place}/closed:reopen:700:0", f"{place}/own{number}:write:300:0"]
+                    f"{place}/closed:reopen:700:0", f"{place}/own{number}:write:300:0",
+                    f"{place}/ownclosed{number}:reopen:700:0"]
         if number != 3:
             workers.append(f"{place}/touched:touch:1500:0")
     return workers
@@ -77,7 +78,7 @@ def load(cluster, build):
         if name.startswith("truth.") or name == "stop":
             os.unlink(os.path.join(shared, name))
     program = cluster.share(os.path.join(build, "tests/cluster/truth_load"))
-    names = "hot warm mixed flocked held closed touched own1 own2 own3"
+    names = "hot warm mixed flocked held closed touched own1 own2 own3 ownclosed1 ownclosed2 ownclosed3"
     for fs in BOTH:
         cluster.run(1, f"mkdir -p /mnt/{fs}/truth; cd /mnt/{fs}/truth; for f in {names}; do echo 12345678 >$f; done; sync")
     running = {n: cluster.start(n, f"{program} /run/shared /run/shared/stop {' '.join(plan(n))}",
@@ -165,6 +166,8 @@ def measure(frames, true, said, exact):
         pairs = truth.disorder(frames, true, fs)
         said.append(f"{fs}: {len(pairs[0])} of {pairs[1]} pairs of first rows in the wrong order")
         wrong += pairs[0]
+        pairs = truth.disorder(frames, true, fs, flocks=True)
+        said.append(f"{fs}: {len(pairs[0])} of {pairs[1]} pairs with a flock in the wrong order")
     return wrong
 
 

@@ -56,7 +56,7 @@ class Truth:
         if path.rsplit("/", 1)[1].startswith("own") and waits:
             # a file of its own never waits, so this is what an operation takes on that machine
             took = [end - begin for begin, end in waits if end < ALWAYS]
-            self.work[node, fs] = sum(took) / max(len(took), 1)
+            self.work[node, fs, operation] = sum(took) / max(len(took), 1)
         self.waits[key] += [(b, e, int(pid), operation) for b, e in waits]
 
     def _hold(self, key, end, given_up, pid):
@@ -73,11 +73,12 @@ class Truth:
         """Returns the seconds that all nodes waited in this span."""
         total = 0
         for node in self.nodes(fs, ino):
-            for b, e, *_ in self.waits[node, fs, ino]:
+            for b, e, _, operation in self.waits[node, fs, ino]:
                 inside, whole = min(e, end) - max(b, begin), min(e, end + 1e6) - b
                 if inside > 0:
                     # beyond the work that one takes, it waits
-                    total += inside * (1 - self.work.get((node, fs), 0) / max(whole, 1e-6))
+                    work = self.work.get((node, fs, "reopen" if operation == "reopen" else "write"), 0)
+                    total += inside * (1 - work / max(whole, 1e-6))
         return total
 
     def waits_in(self, node, fs, ino, begin, end):
@@ -260,9 +261,10 @@ def lost_by_row(frames, truth):
     return {key: (told[key], truth.lost(*key, begin, end), key in estimated) for key in truth.paths}
 
 
-def disorder(frames, truth, fs, minute=60, first=5, tolerance=1.25):
+def disorder(frames, truth, fs, minute=60, first=5, tolerance=1.25, flocks=False):
     """Returns the wrong pairs among the first rows of each minute, and how many pairs there are.
-    Pairs with a flock are left out, because its time is estimated within a factor of two."""
+    Pairs with a flock are left out, because its time is estimated within a factor of two. With
+    `flocks` these are the only pairs."""
     wrong, pairs, begin = [], 0, 0
     for i, frame in enumerate(frames):
         if frame["at"] - frames[begin]["at"] < minute:
@@ -276,7 +278,8 @@ def disorder(frames, truth, fs, minute=60, first=5, tolerance=1.25):
         true = {key: truth.lost(*key, frames[begin]["at"], frame["at"]) for key in order}
         for a, above in enumerate(order):
             for below in order[a + 1:]:
-                if {truth.paths[above].rsplit("/", 1)[1], truth.paths[below].rsplit("/", 1)[1]} & {"flocked", "held"}:
+                names = {truth.paths[key].rsplit("/", 1)[1] for key in (above, below)}
+                if bool(names & {"flocked", "held"}) != flocks:
                     continue
                 pairs += 1
                 if true[below] > tolerance * true[above] + 0.5:

@@ -193,6 +193,25 @@ def test_names_that_only_other_nodes_know(folder):
             assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
 
 
+def test_flock_totals_come_over_ssh(folder):
+    """A shell and an agent tell the totals of all flocks. The frames are those of the recording, which
+    has all of sbstats. They can be recorded."""
+    def flock(frame):
+        row = next(r for r in frame["rows"] if r["ino"] == 9639)
+        return {key: row[key] for key in ("wait_s", "estimated", "acquired")}
+
+    done = subprocess.run([O2TOP, "--json", os.path.join(CAPTURES, "mail-gfs2")], capture_output=True, text=True, check=True)
+    there = [flock(json.loads(line)) for line in done.stdout.splitlines()]
+    assert all(one["wait_s"] > 0.1 and one["acquired"] > 100 for one in there), there
+    for mode in ("", "agent"):
+        modes = {node: mode for node in ("node1", "node2", "node3")}
+        record = os.path.join(folder, f"record{mode}")
+        came = frames(folder, "-t", "0.3", "-i", "3", "--record", record, recording="mail-gfs2", **modes)
+        assert [flock(frame) for frame in came] == there, (mode, [flock(frame) for frame in came], there)
+        done = subprocess.run([O2TOP, "--json", "--replay", record], capture_output=True, text=True, check=True)
+        assert [flock(json.loads(line)) for line in done.stdout.splitlines()] == there, (mode, done.stdout)
+
+
 def test_daemons_are_asked_in_trouble_only(folder):
     """A node is silent, and locks wait: then the other node's daemons are asked."""
     for second, trouble in (("agent", False), ("refused", True)):

@@ -264,8 +264,10 @@ def textfile():
         assert series[("o2top_nodes", 'state="ok"')] == sum(n["state"] == "ok" for n in last["nodes"])
         files = {label_of(labels, "id"): v for (name, labels), v in series.items() if name == "o2top_file_lost_seconds"}
         assert 0 < len(files) <= 20 and len(files) == last["totals"]["hot"], files
+        seconds = {n["name"]: n["interval_s"] or 0 for n in last["nodes"]}
         for row in last["rows"]:
-            assert not row["hot"] or not row["ino"] or abs(files[str(row["ino"])] - row["wait_s"]) < 1e-5, (row, files)
+            inside = sum(n["wait_s_per_s"] * seconds[n["name"]] for n in row["nodes"])
+            assert not row["hot"] or not row["ino"] or abs(files[str(row["ino"])] - inside) < 1e-5, (row, files)
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
         assert not [n for n in os.listdir(tmp) if n.startswith("o2top.prom.")]
         promtool(text)
@@ -288,6 +290,17 @@ def counters_only_grow():
         assert before.keys() <= now.keys() and all(now[k] >= v for k, v in before.items())
         assert sum(now.values()) > sum(before.values())
         before = now
+
+
+@tap.test
+def counters_that_lack_a_node():
+    """node2 lost its power after the first frame."""
+    path = os.path.join(tmp, "lacks.prom")
+    o2top("--textfile", path, "power-cut")
+    with open(path) as f:
+        series = parse(f.read())
+    assert 50 < series[("o2top_node_missed_seconds", 'node="node2"')] < 60
+    assert series[("o2top_node_missed_seconds", 'node="node1"')] == 0
 
 
 @tap.test

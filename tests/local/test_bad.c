@@ -121,6 +121,11 @@ static void directories(void **state)
 	actor_do(&a, "dir %s/.", getenv("GLOCK_DIR")); /* the same directory */
 	assert_int_equal(actor_do(&a, "open x"), 0);
 	actor_end(&a);
+	/* a directory that others may read, and that belongs to another user */
+	assert_int_equal(chmod(other, 0755), 0);
+	assert_true(geteuid() || !chown(other, 12345, 12345));
+	setenv("GLOCK_DIR", other, 1);
+	assert_int_equal(try_open("x"), 0);
 	setenv("GLOCK_DIR", "/nowhere/at/all", 1);
 	assert_int_equal(try_open("x"), -ENOENT);
 	setenv("GLOCK_DIR", "/proc", 1);
@@ -235,6 +240,34 @@ static int remove_default_dirs(void **state)
 	snprintf(command, sizeof(command), "rm -rf /dev/shm/glock-%u /dev/shm/glock-g%u", USER,
 		 USER);
 	return system(command);
+}
+
+/* Without GLOCK_DIR the user alone names the directory. No other variable does. */
+static void default_directory(void **state)
+{
+	static const char *const others[] = {"HOME", "TMPDIR", "XDG_RUNTIME_DIR"};
+	char dir[64], path[128], *old[3];
+	bool there;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/dev/shm/glock-%u", geteuid());
+	snprintf(path, sizeof(path), "%s/test-bad-%d", dir, (int)getpid());
+	snprintf(test_dir, sizeof(test_dir), "%s", getenv("GLOCK_DIR"));
+	for (int i = 0; i < 3; i++) {
+		old[i] = getenv(others[i]);
+		setenv(others[i], test_dir, 1);
+	}
+	unsetenv("GLOCK_DIR");
+	actor_start(&a);
+	setenv("GLOCK_DIR", test_dir, 1);
+	for (int i = 0; i < 3; i++)
+		old[i] ? setenv(others[i], old[i], 1) : unsetenv(others[i]);
+	assert_int_equal(actor_do(&a, "open test-bad-%d", (int)getpid()), 0);
+	there = !access(path, F_OK);
+	actor_end(&a);
+	unlink(path);
+	rmdir(dir); /* if this test made it */
+	assert_true(there);
 }
 
 /* Any user can make a name in /dev/shm first. No process opens a space there; no reader looks. */
@@ -679,10 +712,12 @@ static void opened_by_a_stopped_process(void **state)
 
 /* ---- a file that goes ---- */
 
+/* A node notices within a second. The time is for a busy machine. */
 static void wait_until_invalid(struct actor *who)
 {
-	while (actor_do(who, "valid 0"))
+	for (int i = 0; i < 500 && actor_do(who, "valid 0"); i++)
 		usleep(10000);
+	assert_int_equal(actor_do(who, "valid 0"), 0);
 }
 
 static void removed(void **state)
@@ -878,6 +913,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(directories),
 	    cmocka_unit_test(shared_file_systems),
 	    cmocka_unit_test(read_only_directory),
+	    cmocka_unit_test(default_directory),
 	    cmocka_unit_test_teardown(default_directory_of_others, remove_default_dirs),
 	    cmocka_unit_test(others_files),
 	    cmocka_unit_test(files_of_something_else),

@@ -168,7 +168,7 @@ def by_node():
         t.key("v")
         t.wait(" !  3+       -    -             -     - not answering    >4.46 s        -  node3")
         t.key("P", "r", "Home")
-        t.wait(">!  1+       -    -", "node3  not answering")
+        t.wait(">!  1+       -    -", "node3  not answering", "no sample covers 4.46 s since the start")
 
 
 # ---- keys --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "advice.h"
 
 #include "blame.h"
+#include "o2top/model/source.h"
 #include "o2top/rank/hang.h"
 #include "unprotected.h"
 
@@ -237,6 +238,43 @@ static void say_hung(const struct facts *f, char *buf, size_t size)
 		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
 }
 
+/*
+ * Returns whether flock(2) lost nearly all the time. The modes of the inode's other locks do not
+ * explain such a row.
+ */
+static bool flocks(const struct facts *f)
+{
+	const struct source *source = f->m->spaces[f->row->space].source;
+	double lost = 0;
+	unsigned waiting = 0;
+
+	for (uint32_t i = 0; i < f->row->n_locksets; i++) {
+		const struct lockset *set = &f->row->locksets[i];
+
+		if (strcmp(source->type_name(set->members[0].lock->id.type), "FLOCK") != 0)
+			continue;
+		lost += set->sum.lost_s;
+		waiting += set->sum.waiting;
+	}
+	if (f->fs == FS_GLOCK)
+		return false;
+	return f->row->sum.lost_s > 0 ? lost >= 0.8 * f->row->sum.lost_s
+				      : waiting && waiting == f->row->sum.waiting;
+}
+
+static void say_flocks(const struct facts *f, char *buf, size_t size)
+{
+	/* the line names a holder */
+	if (named_blocker(f) && f->waiting) {
+		say_hangs(f, buf, size);
+		return;
+	}
+	snprintf(buf, size,
+		 "%s %s for flock(2) on it: hold the flock for a shorter time, or take it less "
+		 "often",
+		 f->who, verb(f->n_who, "waits", "wait"));
+}
+
 static bool rename_lock(const struct facts *f)
 {
 	/* OCFS2's rename lock, GFS2's nondisk glock 3 */
@@ -394,7 +432,7 @@ static bool anything(const struct facts *f)
 
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
-	if (f->waiting)
+	if (f->waiting && !f->readers)
 		snprintf(buf, size, "%s %s for it: %s", f->waits,
 			 verb(f->waiting, "waits", "wait"),
 			 next_frame_tells(f) ? "the next frame tells which nodes read or write it"
@@ -430,6 +468,7 @@ static const struct {
     {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
     {"WAIT_HANGS", hangs, say_hangs},
     {"WAIT_HUNG", hung, say_hung},
+    {"HOT_FLOCK", flocks, say_flocks},
     {"RENAME_LOCK", rename_lock, say_rename_lock},
     {"RGRP_SHARED", resource_groups, say_resource_groups},
     {"ORPHAN_SCAN", orphan_scan, say_orphan_scan},

@@ -74,7 +74,7 @@ void blame(const struct model *m, const struct row *row, const char *waits, char
 			 "%s long for the DLM's node %d: check whether it is dead, or watch it "
 			 "with --node",
 			 waits, root->number);
-	else if (root && root->node >= 0 && root->inside)
+	else if (root && root->node >= 0 && (root->inside || node_absent(m, &m->nodes[root->node])))
 		snprintf(buf, size, "%s long; on %s%s%s", waits,
 			 m->nodes[root->node].name, has ? ": " : ", ",
 			 has ? text : "find the process that holds the lock");

@@ -29,6 +29,8 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 			    .away = from->away,
 			    .interval_s = from->interval_s,
 			    .frame_s = from->frame_s,
+			    .gap_s = from->gap_s,
+			    .missed_s = from->missed_s,
 			    .wall_time = from->wall_time};
 	to->spaces = calloc(from->n_spaces + 1, sizeof(*to->spaces));
 	to->when = calloc(1, sizeof(*to->when));

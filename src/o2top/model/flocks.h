@@ -29,6 +29,7 @@ struct flocks {
 	struct flock_seen *list;
 	size_t n, room;
 	uint32_t reads; /* samples that were read so far */
+	double told_s;  /* GFS2: measured seconds of waits that no total holds yet */
 	/* GFS2: the type's totals in the last sample, for each CPU */
 	struct flock_totals {
 		uint64_t queued, requests;

@@ -29,6 +29,7 @@ struct lockset {
 	const struct member *members;
 	uint32_t n_members;
 	struct change sum;
+	double lost_per_s, acquired_per_s; /* each member by its own node's time */
 };
 
 /* The root of a row's longest wait, as the row's sentence names it. */

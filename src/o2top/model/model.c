@@ -34,6 +34,16 @@ struct job {
 	atomic_size_t next;
 };
 
+/* Returns the seconds since the lock space's sample before, 0 if there is none. */
+static double since_last_sample(const struct node *node, const struct node_space *ns,
+				const struct moment *now)
+{
+	if (!ns->last_sample)
+		return 0;
+	return max_s(seconds(now->mono_us - node_when(node, ns->last_sample)->mono_us),
+		     node->frame_s);
+}
+
 static void read_space(struct job *job, struct node *node, const struct node_sample *from, size_t j,
 		       size_t index)
 {
@@ -50,6 +60,7 @@ static void read_space(struct job *job, struct node *node, const struct node_sam
 				  .sample = m->sample,
 				  .first = m->sample == 1,
 				  .frame_s = ns->last_sample ? node->frame_s : 0,
+				  .whole_s = since_last_sample(node, ns, now),
 				  .real_us = now->real_us,
 				  .mono_us = now->mono_us,
 				  .kernel_shift_us = now->kernel_shift_us};
@@ -185,6 +196,8 @@ static int model_prepare(struct job *job)
 		if (from->present || from->silent_s > 0)
 			node->silent_s = from->silent_s;
 		node->took_s = from->took_s;
+		if (from->present)
+			node->answer_s = from->took_s;
 		node->bytes = from->bytes;
 		node->skew_s = from->skew_s;
 		problems_clear(&node->problems);

@@ -84,6 +84,7 @@ struct node_space {
 	bool no_statistics;
 	size_t lines;
 	int64_t trace_until_us; /* GFS2: trace events up to this time were counted */
+	int64_t trace_from_us;  /* GFS2: no frame has the waits before this time */
 	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
@@ -120,6 +121,10 @@ struct node {
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its last sample, by its own clock; NAN none */
 	double frame_s;    /* the part of interval_s that belongs to this frame */
+	double answer_s;   /* how long its last sample took on the node; 0 not known */
+	double usual_s;    /* the last interval_s between two samples in a row; 0 none */
+	double gap_s;      /* since its last sample; the next one may cover this time */
+	double missed_s; /* seconds before that which no sample covers, since it was first named */
 	bool wall_time;    /* its first sample had no monotonic clock, so its time is wall time */
 	bool guessed_time; /* the last sample lacked the kind of clock that the node has */
 	struct problems problems;
@@ -174,6 +179,21 @@ void model_free(struct model *m);
  */
 uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 		    const struct holder **first);
+
+/*
+ * Returns whether a node has been silent for `least_s`, and for twice the time that its last answer
+ * took. On a busy machine an answer may take seconds.
+ */
+static inline bool node_overdue(const struct node *node, double least_s)
+{
+	return node->silent_s >= max_s(least_s, 2 * node->answer_s);
+}
+
+/* Returns the seconds of the node that no frame holds, or not yet. */
+static inline double node_missed(const struct node *node)
+{
+	return node->missed_s + node->gap_s;
+}
 
 /* Returns whether the node gave nothing to this sample. */
 static inline bool node_absent(const struct model *m, const struct node *node)

@@ -161,8 +161,28 @@ static int by_length(const void *a, const void *b)
 }
 
 /*
- * A node that missed frames brings the waits of the time since its last sample. They count, so that
- * the sum of all frames is right. After more than so many frames the frame would tell of the past.
+ * Counts the time of a node that no sample covers. `usual`: the length of a frame. A sample with an
+ * interval covers all since the sample before. A node that restarted begins anew.
+ */
+static void count_missed(struct node *node, bool present, double usual)
+{
+	bool anew = node->state == NODE_RESTARTED || node->state == NODE_CLOCK_BACK;
+
+	if (!present) {
+		node->gap_s += usual;
+		return;
+	}
+	if (isnan(node->interval_s))
+		node->missed_s += node->gap_s + (anew ? usual : 0);
+	else if (!node->away)
+		node->usual_s = node->interval_s;
+	node->gap_s = 0;
+}
+
+/*
+ * A node that missed frames brings the waits of the time since its last sample. They all count, so
+ * that the sum of all frames is right. The rates are those of so many frames at most, because the
+ * rates of a longer time would tell of the past.
  */
 #define LATE_FRAMES 4.0
 
@@ -193,5 +213,6 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 			node->frame_s = node->interval_s;
 		else
 			node->frame_s = min_s(node->interval_s, LATE_FRAMES * typical);
+		count_missed(node, present[i], isnan(typical) ? node->usual_s : typical);
 	}
 }

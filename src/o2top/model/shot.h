@@ -75,17 +75,22 @@ struct shot {
 	};
 };
 
-/* The change of a node's Lock in a frame, the same for every kind of file system. */
+/*
+ * The change of a node's Lock since its Shot before, the same for every kind of file system. The
+ * frame may be shorter than this time, because samples lacked the node or the Lock.
+ */
 struct change {
-	double lost_s;       /* seconds waited inside the frame */
+	double lost_s; /* seconds waited since then, each once: the sum of all frames is right */
+	double late_s; /* the part of lost_s before the frame; no rate holds it */
 	double estimated_s;  /* the part of lost_s that is estimated, not measured */
 	double waiting_s;    /* the part of lost_s that waits in progress lost */
 	double longest_s;    /* the longest wait that ended or lasts, as a whole; 0 not known */
 	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
-	uint64_t acquired;
-	uint64_t requests; /* to the DLM in this frame; only with `counts_requests` */
-	uint32_t answers;  /* requests since the Shot before, which may be longer than the frame */
+	uint64_t acquired;   /* since then, as lost_s */
+	uint64_t late_acquired; /* the part of acquired before the frame */
+	uint64_t requests;      /* to the DLM since then; only with `counts_requests` */
+	uint32_t answers;       /* the same, for one Lock */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
 	bool uncounted;              /* a part of lost_s has no count of acquisitions */
@@ -101,6 +106,28 @@ static inline uint64_t part_of(double share, uint64_t counted)
 	double part = share * (double)counted + 0.5;
 
 	return part < 0x1p64 ? (uint64_t)part : UINT64_MAX;
+}
+
+/* Returns the seconds waited inside the frame. */
+static inline double change_lost_inside(const struct change *c)
+{
+	return max_s(c->lost_s - c->late_s, 0);
+}
+
+/* Adds `s` seconds of waiting since the Shot before. `share` is the frame's part of this time. */
+static inline void change_add_lost(struct change *c, double s, double share)
+{
+	c->lost_s += s;
+	c->late_s += (1 - share) * s;
+}
+
+/* Adds acquisitions since the Shot before, in the same way. */
+static inline void change_add_acquired(struct change *c, uint64_t n, double share)
+{
+	uint64_t inside = part_of(share, n);
+
+	c->acquired += n;
+	c->late_acquired += inside < n ? n - inside : 0;
 }
 
 /* Returns whether lost_s is shown as estimated: more than a hundredth of it is. */
@@ -173,6 +200,12 @@ static inline double change_acquired(const struct change *c)
 	return c->uncounted && !c->acquired ? NAN : (double)c->acquired;
 }
 
+/* Returns the acquisitions inside the frame, per second of its length; 0 if it has none. */
+static inline double change_rate(const struct change *c, double frame_s)
+{
+	return frame_s > 0 ? (double)(c->acquired - c->late_acquired) / frame_s : 0;
+}
+
 /* Returns the time lost for each acquisition, NAN if it is not known or nothing was acquired. */
 static inline double change_mean(const struct change *c)
 {
@@ -190,9 +223,11 @@ static inline void change_sum(struct change *to, const struct change *from)
 		to->waiting_s += from->waiting_s;
 	}
 	to->lost_s += from->lost_s;
+	to->late_s += from->late_s;
 	to->estimated_s += from->estimated_s;
 	change_add_longest(to, from->longest_s, from->estimated_longest);
 	to->acquired += from->acquired;
+	to->late_acquired += from->late_acquired;
 	to->requests += from->requests;
 	to->counts_requests |= from->counts_requests;
 	to->uncounted |= from->uncounted;

@@ -24,6 +24,7 @@ struct source_sample {
 	uint32_t sample;
 	bool first;      /* no sample came before: waits are shown as they stand */
 	double frame_s;  /* how much of this node's time the frame covers; 0 none */
+	double whole_s;  /* the time since the lock space's sample before; 0 there is none */
 	int64_t real_us; /* the node's clocks at this sample */
 	int64_t mono_us;
 	int64_t kernel_shift_us; /* to add to the kernel's monotonic stamps; INT64_MIN not known */

@@ -365,7 +365,8 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 		struct trail *trail = table_trail(t, lock);
 
 		lock->now.lost =
-		    interval_s > 0 ? (float)(t->active[i].change.lost_s / interval_s) : 0;
+		    interval_s > 0 ? (float)(change_lost_inside(&t->active[i].change) / interval_s)
+				   : 0;
 		if (!trail)
 			continue;
 		trail->active_at = sample;

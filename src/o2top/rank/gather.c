@@ -199,7 +199,7 @@ static int sort_members(struct places *places, struct group *g)
 static double per_second(const struct model *m, const struct node *node, const struct change *c)
 {
 	if (node->frame_s > 0)
-		return c->lost_s / node->frame_s;
+		return change_lost_inside(c) / node->frame_s;
 	return m->sample == 1 ? c->waiting : 0;
 }
 
@@ -230,6 +230,14 @@ static void sum_lockset(struct lockset *set, const struct member *member)
 	change_sum(&set->sum, member->change);
 }
 
+static void add_rates(struct lockset *set, const struct model *m, const struct member *member)
+{
+	const struct node *node = &m->nodes[member->node];
+
+	set->lost_per_s += per_second(m, node, member->change);
+	set->acquired_per_s += change_rate(member->change, node->frame_s);
+}
+
 /* Makes a row of members [first, first + n), whose LockSets begin at *locksets. */
 static void sum_row(struct row *row, const struct model *m, const struct member *first, uint32_t n,
 		    struct lockset *locksets, struct row_node *nodes)
@@ -247,6 +255,7 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 			    .members = member, .n_members = 1, .sum = *member->change};
 		else
 			sum_lockset(&locksets[row->n_locksets - 1], member);
+		add_rates(&locksets[row->n_locksets - 1], m, member);
 		sum_node(row, member);
 		if (i)
 			change_sum(&row->sum, member->change);

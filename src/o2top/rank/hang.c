@@ -28,7 +28,7 @@ bool waits_long(const struct change *c)
  */
 static bool waits_explain(const struct change *c)
 {
-	return c->waiting_s >= MOST * c->lost_s;
+	return c->waiting_s >= MOST * change_lost_inside(c);
 }
 
 /* Returns whether a few ended waits of each node make most of the time lost. */

@@ -93,11 +93,8 @@ double row_acquired_per_s(const struct model *m, const struct row *row)
 {
 	double sum = 0;
 
-	for (uint32_t i = 0; i < row->n_nodes; i++) {
-		double s = m->nodes[row->nodes[i].node].frame_s;
-
-		sum += s > 0 ? (double)row->nodes[i].sum.acquired / s : 0;
-	}
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		sum += change_rate(&row->nodes[i].sum, m->nodes[row->nodes[i].node].frame_s);
 	return sum;
 }
 

@@ -31,10 +31,13 @@ static unsigned waits_of(const struct flock_seen *seen)
 	return sum;
 }
 
-/* Returns the weight of a flock's part in a total. A wait tells more than a listing. */
+/*
+ * Returns the weight of a flock's part in a total. Waits tell the parts. A flock that no sample
+ * showed with a wait has a small part, because its waits are short.
+ */
 static unsigned weight_of(const struct flock_seen *seen)
 {
-	enum { OF_A_WAIT = 4 };
+	enum { OF_A_WAIT = 4 * FLOCK_WINDOW };
 	unsigned sum = OF_A_WAIT * waits_of(seen);
 
 	for (unsigned i = 0; i < FLOCK_WINDOW; i++)
@@ -106,17 +109,46 @@ static void mark_uncounted(struct table *table, uint8_t type)
 			table->active[i].change.uncounted = true;
 }
 
+/* Returns the part of c->lost_s that waits in progress lost which the window counts, too. */
+static double lost_by_short_waits(const struct source_sample *t, const struct change *c)
+{
+	bool is_long = short_waits(t, c) < c->waiting;
+	double measured = is_long ? min_s(c->oldest_s, t->frame_s) : 0;
+
+	return max_s(min_s(c->waiting_s - measured, c->lost_s - measured - c->estimated_s), 0);
+}
+
+/*
+ * Returns the part of the type's total that no frame has. A wait that is measured while it lasts
+ * comes into the total when it ends, or a little later, because the total is made of means.
+ */
+static double not_told(const struct source_sample *t, uint8_t type, double total_s)
+{
+	const struct table *table = &t->ns->table;
+	struct flocks *f = &t->ns->flocks;
+	double told;
+
+	for (uint32_t i = 0; i < table->n_active; i++)
+		if (table_lock(table, table->active[i].lock)->id.type == type)
+			f->told_s += table->active[i].change.lost_s;
+	told = min_s(f->told_s, total_s);
+	f->told_s -= told;
+	return total_s - told;
+}
+
 void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_total *total)
 {
 	struct flocks *f = &t->ns->flocks;
 	bool known = !isnan(total->lost_s);
 	unsigned samples, all = 0;
+	double share = share_of_frame(t, t->whole_s), left_s;
 
 	remember(t, type, known);
 	if (!known)
 		mark_uncounted(&t->ns->table, type);
 	if (t->first || t->frame_s <= 0)
 		return;
+	left_s = known ? not_told(t, type, total->lost_s) : 0;
 	samples = f->reads < FLOCK_WINDOW ? f->reads : FLOCK_WINDOW;
 	for (size_t i = 0; i < f->n; i++)
 		all += weight_of(&f->list[i]);
@@ -127,14 +159,14 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 
 		if (!c)
 			return;
-		lost = known ? total->lost_s * part
-			     : t->frame_s * waits_of(&f->list[i]) / samples;
-		/* Counters or long waits told a part of it already. */
-		lost = max_s(lost - c->lost_s, 0);
-		c->lost_s += lost;
+		lost = known ? left_s * part
+			     : max_s(t->whole_s * waits_of(&f->list[i]) / samples -
+					 lost_by_short_waits(t, c),
+				     0);
+		change_add_lost(c, lost, share);
 		c->estimated_s += lost;
 		c->uncounted |= !known;
 		if (known)
-			c->acquired += part_of(part, total->acquired);
+			change_add_acquired(c, part_of(part, total->acquired), share);
 	}
 }

@@ -44,23 +44,6 @@ struct reading {
 };
 
 /*
- * Returns the holders of a glock that the sample before showed. They are known until the glock's
- * line of glocks comes.
- */
-static struct holder *holders_then(struct source_sample *t, const struct lock *lock, uint32_t *n)
-{
-	struct holders *before = &t->ns->holders_before;
-	uint32_t first = lock->holders;
-
-	*n = 0;
-	if (first >= before->n || table_lock(&t->ns->table, before->list[first].lock) != lock)
-		return NULL;
-	while (first + *n < before->n && before->list[first + *n].lock == before->list[first].lock)
-		++*n;
-	return &before->list[first];
-}
-
-/*
  * Notes how long the wait took that the sample before showed, if it was answered. Each reply moves
  * srttb by an eighth of the distance to its own length. A reply that is far off shows its length.
  */
@@ -68,7 +51,7 @@ static void note_answer(struct source_sample *t, const struct lock *lock, const 
 			const struct gfs2_stats_line *l)
 {
 	uint32_t n;
-	struct holder *then = holders_then(t, lock, &n);
+	struct holder *then = gfs2_holders_then(t, lock, &n);
 
 	if (l->srttb <= p->srttb)
 		return;
@@ -84,7 +67,7 @@ static void note_answer(struct source_sample *t, const struct lock *lock, const 
 static void note_total(struct source_sample *t, const struct lock *lock, double total_s)
 {
 	uint32_t n;
-	struct holder *then = holders_then(t, lock, &n);
+	struct holder *then = gfs2_holders_then(t, lock, &n);
 
 	for (uint32_t i = 0; i < n; i++)
 		then[i].total_s = total_s;
@@ -108,9 +91,9 @@ static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct g
 	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))
 		return;
 	c->counts_requests = true;
-	c->requests = part_of(share, requests);
+	c->requests = requests;
 	c->answers = requests < UINT32_MAX ? (uint32_t)requests : UINT32_MAX;
-	c->acquired = part_of(share, queued);
+	change_add_acquired(c, queued, share);
 	if (p)
 		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
@@ -120,7 +103,8 @@ static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct g
 	 * A glock has one request at a time. All requests together take no longer than the time
 	 * that they are in.
 	 */
-	c->lost_s = c->estimated_s = share * min_s(total, dt);
+	change_add_lost(c, min_s(total, dt), share);
+	c->estimated_s = c->lost_s;
 }
 
 /*

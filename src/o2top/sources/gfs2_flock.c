@@ -46,12 +46,10 @@ static void add_cpu(struct flock_total *total, const struct flock_totals *before
 			 max_s(((double)before->srttb + (double)now->srttb) / 2, 0);
 }
 
-struct flock_total gfs2_flock_total(struct source_sample *t, struct gfs2_flock_totals *now)
+struct flock_total gfs2_flock_total(const struct source_sample *t, struct gfs2_flock_totals *now)
 {
 	struct flocks *f = &t->ns->flocks;
 	uint32_t n = f->n_totals < now->n ? f->n_totals : now->n;
-	int64_t then_us = t->ns->last_sample ? node_when(t->node, t->ns->last_sample)->mono_us : 0;
-	double share = share_of_frame(t, seconds(t->mono_us - then_us));
 	struct flock_total total = {.lost_s = n ? 0 : NAN};
 
 	for (uint32_t cpu = 0; cpu < n; cpu++)
@@ -59,5 +57,5 @@ struct flock_total gfs2_flock_total(struct source_sample *t, struct gfs2_flock_t
 	free(f->totals);
 	f->totals = now->list;
 	f->n_totals = now->n;
-	return (struct flock_total){total.lost_s * share, part_of(share, total.acquired)};
+	return total;
 }

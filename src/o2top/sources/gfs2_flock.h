@@ -22,6 +22,6 @@ void gfs2_flock_take(struct gfs2_flock_totals *now, const struct gfs2_sbstats_li
  * Returns what all flocks did in the frame. Keeps the totals for the next sample, so *now must not
  * be freed.
  */
-struct flock_total gfs2_flock_total(struct source_sample *t, struct gfs2_flock_totals *now);
+struct flock_total gfs2_flock_total(const struct source_sample *t, struct gfs2_flock_totals *now);
 
 #endif

@@ -19,6 +19,13 @@ void gfs2_take_waits(struct source_sample *t, bool traced);
  */
 bool gfs2_take_trace(struct source_sample *t);
 
+/*
+ * Returns the holders of a glock that the sample before showed. They are known until the glock's
+ * line of glocks comes.
+ */
+struct holder *gfs2_holders_then(const struct source_sample *t, const struct lock *lock,
+				 uint32_t *n);
+
 /* Returns the sentence of a wait, as struct source has it. */
 char *gfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root);
 

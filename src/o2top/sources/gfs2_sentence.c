@@ -20,8 +20,9 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
 		else
-			words_add(w, "an unnamed process on %s holds %s", at->node->name,
-				  holder_modes[h->state]);
+			words_add(w, "a process on %s holds %s%s", at->node->name,
+				  holder_modes[h->state],
+				  at->lock->id.type == GFS2_FLOCK ? " (flock)" : "");
 		return true;
 	}
 	return false;

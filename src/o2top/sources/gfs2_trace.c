@@ -18,7 +18,9 @@ struct trace {
 	struct source_sample *t;
 	const char *label;
 	unsigned device[2];        /* the file system's; both 0 not known */
-	int64_t from_us, until_us; /* events between these times are of this frame */
+	int64_t then_us;           /* the sample before */
+	int64_t from_us;           /* the frame begins */
+	int64_t until_us;          /* events up to this time were counted before */
 	bool lost;                 /* the kernel dropped events */
 	bool any;
 	int64_t first_us, last_us;
@@ -45,6 +47,52 @@ static bool blocked(const struct lock *lock, const struct gfs2_lock_time *e)
 	return e->dcount == 1;
 }
 
+/*
+ * Returns the seconds since `begin_us` of a wait that earlier frames counted while the wait lasted.
+ * A wait counts then once a second sample showed it, or once the DLM told its beginning.
+ */
+static double counted_before(const struct source_sample *t, const struct lock *lock,
+			     int64_t begin_us)
+{
+	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
+	const struct holder *then;
+	double most = 0;
+	uint32_t n;
+
+	then = gfs2_holders_then(t, lock, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t since_us = then[i].seen_us > begin_us ? then[i].seen_us : begin_us;
+
+		if (then[i].waits && then[i].followed)
+			most = max_s(most, seconds(then_us - since_us));
+	}
+	return most;
+}
+
+/*
+ * Adds a wait of `s` seconds that ended at `at_us`. A wait that is no longer than the frame counts
+ * in the frame in which it ended. Of a longer wait, the part before the frame is late. No frame has
+ * the time before the first trace.
+ */
+static void add_traced(struct trace *tr, const struct lock *lock, struct change *c, double s,
+		       int64_t at_us)
+{
+	struct source_sample *t = tr->t;
+	int64_t begin_us = at_us - (int64_t)(1e6 * s);
+	double lost, inside;
+
+	if (begin_us < t->ns->trace_from_us)
+		begin_us = t->ns->trace_from_us;
+	lost = max_s(seconds(at_us - begin_us) - counted_before(t, lock, begin_us), 0);
+	inside = s <= t->frame_s ? lost : min_s(lost, seconds(at_us - tr->from_us));
+	if (at_us <= tr->from_us)
+		inside = 0;
+	c->lost_s += lost;
+	c->late_s += lost - inside;
+	change_add_longest(c, s, false);
+	wait_counts_add(&t->ns->ended, s);
+}
+
 static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 {
 	struct table *table = &tr->t->ns->table;
@@ -66,12 +114,8 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 						 .waited = waited,
 						 .granted = e->status == 0,
 						 .of_this_frame = at_us > tr->from_us});
-	if (!waited || at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
-		return;
-	/* The part of a wait before the frame was counted while the wait lasted. */
-	c->lost_s += min_s(s, 1e-6 * (double)(at_us - tr->from_us));
-	change_add_longest(c, s, false);
-	wait_counts_add(&tr->t->ns->ended, s);
+	if (waited && at_us > tr->then_us && (c = table_change(table, lock)) != NULL)
+		add_traced(tr, lock, c, s, at_us);
 }
 
 /*
@@ -210,6 +254,7 @@ static bool take_trace(struct source_sample *t, bool *complete)
 	input_lines(&in, look_line, &tr);
 	for (size_t i = 0; i < t->from->n_spaces; i++)
 		spaces += t->from->spaces[i].fs == FS_GFS2;
+	tr.then_us = t->mono_us - (int64_t)(1e6 * t->whole_s);
 	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
 	*complete = t->frame_s > 0 && t->kernel_shift_us != INT64_MIN;
 	if (!tr.any || !*complete)
@@ -221,16 +266,18 @@ static bool take_trace(struct source_sample *t, bool *complete)
 			"not used: the events do not name one of the %zu file systems", spaces);
 		return false;
 	}
-	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us &&
+	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.then_us &&
 	    tr.first_us > t->ns->trace_until_us) {
 		problem(t->problems, in.label, 0,
-			"not used: the kernel overwrote events of this frame");
+			"not used: the kernel overwrote events since the last sample");
 		return false;
 	}
 	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))
 		return false;
 	tr.label = in.label;
 	tr.until_us = t->ns->trace_until_us;
+	if (!tr.until_us)
+		t->ns->trace_from_us = tr.then_us;
 	tr.last_us = tr.until_us;
 	input_lines(&in, gfs2_trace_take_line, &tr);
 	t->ns->trace_until_us = tr.last_us;

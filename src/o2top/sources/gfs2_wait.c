@@ -13,6 +13,20 @@
 #include <math.h>
 #include <stdlib.h>
 
+struct holder *gfs2_holders_then(const struct source_sample *t, const struct lock *lock,
+				 uint32_t *n)
+{
+	struct holders *before = &t->ns->holders_before;
+	uint32_t first = lock->holders;
+
+	*n = 0;
+	if (first >= before->n || table_lock(&t->ns->table, before->list[first].lock) != lock)
+		return NULL;
+	while (first + *n < before->n && before->list[first + *n].lock == before->list[first].lock)
+		++*n;
+	return &before->list[first];
+}
+
 /* Returns whether a followed wait of the sample before is not there any more. */
 static bool ended(const struct holder *h)
 {
@@ -74,7 +88,7 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	if (t->first)
 		c->lost_s += h->exact ? least : 0;
 	else if (h->followed)
-		c->lost_s += min_s(least, t->frame_s);
+		change_add_lost(c, min_s(least, t->whole_s), share_of_frame(t, t->whole_s));
 	change_add_wish(c, h->state == GFS2_EX);
 }
 
@@ -94,6 +108,11 @@ static bool ended_by_grant(const struct holder *h, const struct dlm_times *dlm, 
 	if (h->dlm_id && h->dlm_id != dlm->granted_id)
 		return false;
 	return !flock || fabs(h->answered_s - took_s) <= 0.1 + 0.1 * took_s;
+}
+
+static void replace_estimate(struct change *c)
+{
+	c->lost_s = c->late_s = c->estimated_s = c->longest_s = 0;
 }
 
 /*
@@ -126,8 +145,8 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 	    ended_by_grant(h, dlm, flock, age + seconds(dlm->granted_us - then_us))) {
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
-			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += share * rest;
+			replace_estimate(c);
+		change_add_lost(c, rest, share);
 		change_add_longest(c, age + rest, false);
 		wait_counts_add(&t->ns->ended, age + rest);
 		return;
@@ -140,15 +159,17 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 	if (c->answers <= OF_ONE_WAIT) {
 		rest = min_s(max_s(h->answered_s - age, 0), dt);
 		if (first)
-			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += share * rest;
-		c->estimated_s += share * rest;
+			replace_estimate(c);
+		change_add_lost(c, rest, share);
+		c->estimated_s += rest;
 		change_add_longest(c, age + rest, rest > 0);
 		wait_counts_add(&t->ns->ended, age + rest);
 		return;
 	}
 	*left_s = max_s((first ? h->total_s : *left_s) - age, 0);
-	c->lost_s = c->estimated_s = share * min_s(*left_s, dt);
+	c->lost_s = c->late_s = 0;
+	change_add_lost(c, min_s(*left_s, dt), share);
+	c->estimated_s = c->lost_s;
 	change_add_longest(c, age, false);
 	wait_counts_add(&t->ns->ended, age);
 }

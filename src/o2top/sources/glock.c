@@ -88,6 +88,7 @@ static void end_glock(struct reading *r)
 	struct change *c;
 	int64_t lost_ns;
 	uint64_t waits;
+	double share = t->whole_s > 0 ? share_of_frame(t, t->whole_s) : 1;
 
 	if (!r->lock)
 		return;
@@ -101,8 +102,8 @@ static void end_glock(struct reading *r)
 		if (c) {
 			c->counts_requests = true;
 			c->requests = l->dcount - r->was.dcount;
-			c->acquired = l->qcount - r->was.qcount;
-			c->lost_s = lost_ns > 0 ? 1e-9 * (double)lost_ns : 0;
+			change_add_acquired(c, l->qcount - r->was.qcount, share);
+			change_add_lost(c, lost_ns > 0 ? 1e-9 * (double)lost_ns : 0, share);
 			/*
 			 * Without a new maximum, the longest of these waits is at most the maximum
 			 * and at least their mean.

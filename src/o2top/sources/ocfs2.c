@@ -101,7 +101,7 @@ struct reading {
 static void take_again(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s)
 {
 	struct change *c;
-	double age;
+	double age, whole_s;
 
 	if (!s->wait_us || lock->id.type != 'F')
 		return;
@@ -110,7 +110,8 @@ static void take_again(struct source_sample *t, struct lock *lock, const struct 
 		return;
 	age = seconds(t->real_us - (int64_t)s->wait_us);
 	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
-	c->lost_s += t->first ? age : min_s(age, t->frame_s);
+	whole_s = t->first ? age : min_s(age, t->whole_s);
+	change_add_lost(c, whole_s, t->first ? 1 : share_of_frame(t, t->whole_s));
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
 

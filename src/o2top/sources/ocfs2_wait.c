@@ -234,8 +234,10 @@ static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 
 		if (d->waited[m] <= 0)
 			continue;
-		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY,
-					    m == of ? over : NULL, room, dt);
+		change_add_lost(
+		    c,
+		    inside(d, m, d->new_max[m] ? max : INFINITY, m == of ? over : NULL, room, dt),
+		    share);
 		/*
 		 * Of several waits, only the age is known that a sample showed. All of their time
 		 * may be that of many short waits.
@@ -260,6 +262,29 @@ static bool tells_use(const struct lock *lock)
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
 }
 
+/*
+ * Adds a wait for a flock that ended. `age`: its age at the Shot before.
+ *
+ * A wait that was at least as old as a frame was measured until then. Its rest ended at some moment
+ * of dt, before the next wait began. So the rest is half of this time in the mean. The estimate of
+ * flock.c holds shorter waits.
+ */
+static void ocfs2_add_ended_flock(struct source_sample *t, struct lock *lock,
+				  const struct ocfs2_shot *s, double age, double dt, double share)
+{
+	struct change *c = table_change(&t->ns->table, lock);
+	double next = s->wait_us ? min_s(seconds(t->real_us - (int64_t)s->wait_us), dt) : 0;
+
+	wait_counts_add(&t->ns->ended, age);
+	if (!c)
+		return;
+	change_add_longest(c, age, false);
+	if (age < dt || t->first)
+		return;
+	change_add_lost(c, (dt - next) / 2, share);
+	c->estimated_s += (dt - next) / 2;
+}
+
 static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
 			     const struct ocfs2_shot *s, bool renewed, double dt, double share)
 {
@@ -274,16 +299,14 @@ static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const s
 		 * The locks of flock() count nothing. Of an ended wait, only the part that was seen
 		 * is known.
 		 */
-		if (lock->id.type == 'F' && over.any && (c = table_change(&t->ns->table, lock)))
-			change_add_longest(c, over.age, false);
 		if (lock->id.type == 'F' && over.any)
-			wait_counts_add(&t->ns->ended, over.age);
+			ocfs2_add_ended_flock(t, lock, s, over.age, dt, share);
 		return;
 	}
 	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
-	c->acquired += part_of(share, d.gets[0] + d.gets[1]);
+	change_add_acquired(c, d.gets[0] + d.gets[1], share);
 	if (tells_use(lock)) {
 		c->read |= d.gets[0] > 0;
 		c->wrote |= d.gets[1] > 0;
@@ -355,7 +378,10 @@ static void add_wait(struct source_sample *t, struct lock *lock, int requested, 
 	if (!c)
 		return;
 	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
-	c->lost_s += t->first ? (exact ? least : 0) : share * min_s(least, dt);
+	if (t->first)
+		c->lost_s += exact ? least : 0;
+	else
+		change_add_lost(c, min_s(least, dt), share);
 	change_add_wish(c, requested == OCFS2_LEVEL_EX);
 }
 
@@ -392,13 +418,13 @@ void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_
 		   const struct ocfs2_shot *s, bool renewed)
 {
 	struct source_sample *t = w->t;
-	double dt = t->frame_s, share = 1;
+	double dt = t->whole_s, share;
 
-	if (p) {
+	if (p)
 		dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
-		share = share_of_frame(t, dt);
+	share = share_of_frame(t, dt);
+	if (p)
 		ocfs2_add_counts(t, lock, p, s, renewed, dt, share);
-	}
 	take_waiting(w, lock, p, s, dt, share);
 }
 

@@ -234,6 +234,7 @@ static json_t *json_nodes(const struct frame *f)
 				      json_number_of(n->interval_s));
 
 		json_add(o, "why", json_text_of(n->why));
+		json_add(o, "missed_s", json_number_of(node_missed(n)));
 		json_add(o, "silent_s", json_number_of(n->silent_s > 0 ? n->silent_s : NAN));
 		json_add(o, "read_s", json_number_of(n->took_s > 0 ? n->took_s : NAN));
 		json_add(o, "read_bytes", n->bytes ? json_whole(n->bytes) : json_null());

@@ -188,6 +188,11 @@ static double node_silent(const struct node *n)
 	return n->silent_s;
 }
 
+static double node_lacks(const struct node *n)
+{
+	return node_missed(n);
+}
+
 static void metrics_nodes(const struct exposition *e)
 {
 	static const struct {
@@ -197,6 +202,11 @@ static void metrics_nodes(const struct exposition *e)
 	    {"node_ok", NULL, "1 if the node gave its data.", node_ok},
 	    {"node_silent_seconds", "seconds", "Seconds since the node last answered.",
 	     node_silent},
+	    {"node_missed_seconds", "seconds",
+	     "Seconds since o2top began of which the counters lack this node: no sample covers "
+	     "them. "
+	     "A node that answers again takes its silence away, a node that restarted does not.",
+	     node_lacks},
 	};
 	const struct model *m = e->f->model;
 	size_t in_state[NODE_STATE_MAX] = {0};
@@ -233,7 +243,7 @@ static void metrics_nodes(const struct exposition *e)
 
 static double row_lost(const struct row *row)
 {
-	return row->sum.lost_s;
+	return change_lost_inside(&row->sum);
 }
 
 static double row_waiting(const struct row *row)

@@ -127,16 +127,13 @@ static int add_node(struct summary *s, const struct node *node)
 			return -ENOMEM;
 		s->n_nodes++;
 	}
-	s->nodes[i].counted_s += node->frame_s;
+	s->nodes[i].missed_s = node_missed(node);
 	return 0;
 }
 
 double summary_missed(const struct summary *s, const struct summary_node *n)
 {
-	double missed = s->span_s - n->counted_s;
-
-	/* frames of different nodes are not of the same length */
-	return missed > 1 && missed > 0.05 * s->span_s ? missed : 0;
+	return n->missed_s > 1 && n->missed_s > 0.05 * s->span_s ? n->missed_s : 0;
 }
 
 int summary_add(struct summary *s, const struct frame *f)

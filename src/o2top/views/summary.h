@@ -22,10 +22,10 @@ struct summary_row {
 	int64_t first_us, last_us; /* frames in which it was hot; 0 never */
 };
 
-/* The time of a node that the sum has. */
+/* The time of a node that the sums lack. */
 struct summary_node {
 	char *name;
-	double counted_s;
+	double missed_s;
 };
 
 struct summary {

@@ -231,6 +231,43 @@ void machine_tasks(const struct machine_roots *h, struct buffer *b)
 
 /* ---- a GFS2 -------------------------------------------------------------------------------- */
 
+/* Adds a line, with one blank for each run of blanks. */
+static void add_squeezed(struct buffer *b, char *line, size_t len)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (line[i] != ' ' || i == 0 || line[i - 1] != ' ')
+			line[kept++] = line[i];
+	buffer_add(b, line, kept);
+}
+
+void machine_flock_totals(const struct machine_roots *h, const char *name, struct buffer *b)
+{
+	static const char *const wanted[] = {"srttb:", "dlm:", "queue:"};
+	struct buffer all = {0};
+	char path[PATH_MAX], stat[16];
+
+	machine_place(path, "%s/gfs2/%s/sbstats", h->debugfs, name);
+	if (machine_read(path, 0, &all) < 0)
+		all.len = 0;
+	for (char *line = all.data, *end = line + all.len, *next; line < end; line = next) {
+		char *nl = memchr(line, '\n', (size_t)(end - line));
+
+		if (!nl)
+			break;
+		next = nl + 1;
+		*nl = '\0';
+		if (sscanf(line, "flock %15s", stat) != 1)
+			continue;
+		*nl = '\n';
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+			if (strcmp(stat, wanted[i]) == 0)
+				add_squeezed(b, line, (size_t)(next - line));
+	}
+	free(all.data);
+}
+
 void machine_condition(const struct machine_roots *h, const char *name, struct buffer *b)
 {
 	static const char *const files[] = {"withdraw", "freeze", "lock_module/block", "id"};

@@ -44,6 +44,8 @@ void machine_each(const struct machine_roots *h, machine_each_fn *each, void *ar
 void machine_ids(const struct machine_roots *h, struct buffer *b);
 /* Adds "task PID TID WCHAN COMM", the task's stack, and "ino:	INODE" of its system call's file. */
 void machine_tasks(const struct machine_roots *h, struct buffer *b);
+/* Adds the lines of a lock table's sbstats that tell the time lost by flocks: 3 if there is any. */
+void machine_flock_totals(const struct machine_roots *h, const char *table, struct buffer *b);
 /* Adds lines such as "withdraw 0" about a lock table. */
 void machine_condition(const struct machine_roots *h, const char *table, struct buffer *b);
 

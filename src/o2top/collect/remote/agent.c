@@ -242,6 +242,19 @@ static void daemons(struct agent *a)
 		agent_tell(a, "daemons", "", before, said);
 }
 
+/* Tells the totals of all flocks. The other lines of sbstats serve nothing. */
+static void flock_totals(struct agent *a, const char *table)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	agent_stamp(a, before);
+	machine_flock_totals(&a->roots, table, &b);
+	if (b.len)
+		agent_tell(a, "sbstats", table, before, &b);
+	free(b.data);
+}
+
 static void condition(struct agent *a, const char *table)
 {
 	struct buffer b = {0};
@@ -289,6 +302,7 @@ static void gfs2(const struct machine_roots *h, const char *path, const char *na
 	give(a, "gfs2_id", name, 0, "%s/fs/gfs2/%s/id", a->roots.sysfs, name);
 	give(a, "glstats", name, 0, "%s/%s/glstats", path, name);
 	give(a, "glocks", name, 0, "%s/%s/glocks", path, name);
+	flock_totals(a, name);
 }
 
 static void dumps(const struct machine_roots *h, const char *path, const char *name, void *arg)

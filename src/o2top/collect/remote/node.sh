@@ -227,11 +227,20 @@ condition() {
 	end 0 ''
 }
 
+# flock_totals SPACE FILE: prints the totals of all flocks; the other lines of sbstats serve nothing.
+flock_totals() {
+	[ -r "$2" ] || return 0
+	begin sbstats "$1"
+	{ grep -E '^flock +(srttb|dlm|queue):' <"$2" | tr -s ' '; } 2>/dev/null
+	end 0 ''
+}
+
 gfs2() {
 	condition "$1"
 	give gfs2_id "$1" "$S/fs/gfs2/$1/id"
 	give glstats "$1" "$2/glstats"
 	give glocks "$1" "$2/glocks"
+	flock_totals "$1" "$2/sbstats"
 }
 
 state() {

@@ -69,11 +69,6 @@ static int draw_node_cells(const struct ui *ui, int y, int width, enum role role
 	return x;
 }
 
-static double acquired_per_s(const struct node *node, const struct change *sum)
-{
-	return node->frame_s > 0 ? (double)sum->acquired / node->frame_s : 0;
-}
-
 void draw_node_line(const struct ui *ui, int y, int width, const struct item *item, bool selected)
 {
 	const struct node_line *n = &ui->list.nodes[item->row];
@@ -81,7 +76,7 @@ void draw_node_line(const struct ui *ui, int y, int width, const struct item *it
 	const struct cell_line line = {.shot = ui->shot,
 				       .sum = &n->sum,
 				       .lost_per_s = n->lost_per_s,
-				       .acquired_per_s = acquired_per_s(node, &n->sum)};
+				       .acquired_per_s = change_rate(&n->sum, node->frame_s)};
 	const bool bad = node->state != NODE_OK;
 	enum role role = selected         ? ROLE_SELECTED
 			 : bad            ? ROLE_BAD
@@ -113,7 +108,7 @@ void draw_node_row(const struct ui *ui, int y, int width, const struct item *ite
 	    .shot = ui->shot,
 	    .sum = &n->sum,
 	    .lost_per_s = n->lost_per_s,
-	    .acquired_per_s = acquired_per_s(&ui->shot->model.nodes[n->node], &n->sum)};
+	    .acquired_per_s = change_rate(&n->sum, ui->shot->model.nodes[n->node].frame_s)};
 	enum role role = selected ? ROLE_SELECTED : n->sum.waiting ? ROLE_HOT : ROLE_PLAIN;
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
 	int x = draw_node_cells(ui, y, width, role, &line, false);
@@ -136,6 +131,9 @@ void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const stru
 	if (node->bytes)
 		screen_format(y, x, width, ROLE_FAINT, ", %sB read",
 			      unit_count(bytes, (double)node->bytes));
+	if (node_missed(node) >= 1)
+		screen_format(++y, 2, width, ROLE_BAD, "no sample covers %s since the start",
+			      unit_seconds(bytes, node_missed(node)));
 	if (!node->why)
 		return;
 	unit_clean(clean, sizeof(clean), node->why, 0);

@@ -174,11 +174,10 @@ static void draw_node(const struct ui *ui, int y, int width, const struct item *
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct row_node *n = &row->nodes[item->at];
 	const struct node *node = &ui->shot->model.nodes[n->node];
-	struct cell_line line = {
-	    .shot = ui->shot,
-	    .sum = &n->sum,
-	    .lost_per_s = n->lost_per_s,
-	    .acquired_per_s = node->frame_s > 0 ? (double)n->sum.acquired / node->frame_s : 0};
+	struct cell_line line = {.shot = ui->shot,
+				 .sum = &n->sum,
+				 .lost_per_s = n->lost_per_s,
+				 .acquired_per_s = change_rate(&n->sum, node->frame_s)};
 	enum role role = selected ? ROLE_SELECTED : n->sum.waiting ? ROLE_HOT : ROLE_PLAIN;
 	char name[NAME_MAX_TEXT], use[80];
 	int x = draw_cells(ui, y, width, role, &line) + 2 * (item->depth - 1);
@@ -194,11 +193,10 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct lockset *set = &row->locksets[item->at];
 	const struct source *source = ui->shot->model.spaces[row->space].source;
-	double s = ui->shot->group.interval_s;
 	struct cell_line line = {.shot = ui->shot,
 				 .sum = &set->sum,
-				 .lost_per_s = s > 0 ? set->sum.lost_s / s : 0,
-				 .acquired_per_s = s > 0 ? (double)set->sum.acquired / s : 0};
+				 .lost_per_s = set->lost_per_s,
+				 .acquired_per_s = set->acquired_per_s};
 	enum role role = selected ? ROLE_SELECTED : ROLE_PLAIN;
 	char name[64], nodes[NAME_MAX_TEXT] = "", node[NAME_MAX_TEXT];
 	size_t n = 0;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_silence.c - tests how long a node may take for an answer before it is called silent.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
+
+static int open_nothing(struct collector *c, const struct node_sample *node,
+			const struct space_sample *space, enum file_kind kind, struct input *in)
+{
+	(void)c;
+	(void)node;
+	(void)space;
+	(void)kind;
+	(void)in;
+	return -ENOENT;
+}
+
+/* The node's last sample took `took_s`. Returns whether it is silent after `silent_s`. */
+static bool silent_after(double took_s, double silent_s)
+{
+	static const struct collector_ops ops = {.open = open_nothing};
+	static char name[] = "node1";
+	struct collector collector = {.ops = &ops};
+	struct node_sample node = {.name = name, .present = true, .took_s = took_s};
+	struct sample sample = {.label = "", .n_nodes = 1, .nodes = &node};
+	struct model m = {.sources = source_list};
+	bool silent;
+
+	assert_int_equal(model_sample(&m, &collector, &sample), 0);
+	/* two frames without it */
+	node = (struct node_sample){.name = name, .silent_s = silent_s / 2};
+	assert_int_equal(model_sample(&m, &collector, &sample), 0);
+	node.silent_s = silent_s;
+	assert_int_equal(model_sample(&m, &collector, &sample), 0);
+	silent = node_overdue(&m.nodes[0], 2);
+	model_free(&m);
+	return silent;
+}
+
+static void a_slow_node_is_not_silent(void **state)
+{
+	(void)state;
+	assert_false(silent_after(0.1, 1.9));
+	assert_true(silent_after(0.1, 2.1));
+	assert_false(silent_after(2.1, 2.5));
+	assert_false(silent_after(2.1, 4.1));
+	assert_true(silent_after(2.1, 4.3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_slow_node_is_not_silent)};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
