@@ -141,6 +141,7 @@ static int have_data_exclusively(struct connection *c)
 {
 	if (!atomic_load(&c->holds_ex))
 		return take_data_exclusively(c);
+	grip_count(&c->writes_kept);
 	return glock_valid(&c->holders[REQUEST_DATA]) ? SQLITE_OK : level_error(c, -EIO, "writes");
 }
 

@@ -70,6 +70,7 @@ static void forked(void)
 		SAME(glock_dq(&quick[1]), -ECHILD);
 		SAME(glock_valid(&quick[1]), 0);
 		SAME(glock_statistics(gl, &stats), -ECHILD);
+		SAME(glock_count_uses(gl, GLOCK_SH, 1), -ECHILD);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
 		     -ECHILD);
 		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, value, sizeof(value)),

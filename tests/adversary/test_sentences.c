@@ -57,6 +57,7 @@ static void looks_at_a_request(struct glock_holder *asked)
 	glock_set_dirty(gl, 1);
 	glock_set_pages(gl, 1);
 	SAME(glock_statistics(gl, &stats), 0);
+	SAME(glock_count_uses(gl, GLOCK_SH, 0), 0);
 }
 
 /* The functions of a lock that is held while another request of this node waits for it. */
