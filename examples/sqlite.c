@@ -53,9 +53,9 @@ int main(int argc, char **argv)
 	if (load_extension(argv[1]))
 		return 1;
 	uri = sqlite3_mprintf("file:%s?vfs=glock", argv[2]);
-	if (!uri || sqlite3_open_v2(uri, &db,
-				    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
-				    NULL))
+	if (!uri ||
+	    sqlite3_open_v2(uri, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
+			    NULL))
 		return fail(db, argv[2]);
 	sqlite3_free(uri);
 	sqlite3_busy_timeout(db, 10000);

@@ -12,10 +12,11 @@
  * once. Each process loads the extension as a program does. A busy handler of SQLite's own waits.
  *
  * The output is one line of NAME=VALUE: transactions a second, percentiles of reads and writes in
- * us, writes a second, luckiest to unluckiest process by the transactions that it got, and failures.
+ * us, writes a second, luckiest to unluckiest process by the transactions that it got, and
+ *failures.
  */
-#include <sqlite3.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -87,7 +88,8 @@ static double bar_ns(unsigned int bar)
 {
 	unsigned int power = bar < 2 * FINE ? 0 : bar / FINE - 1;
 
-	return (double)((uint64_t)(bar - power * FINE) << power) + (double)(UINT64_C(1) << power) / 2;
+	return (double)((uint64_t)(bar - power * FINE) << power) +
+	       (double)(UINT64_C(1) << power) / 2;
 }
 
 /* ---- a process ---- */

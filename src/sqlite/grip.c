@@ -286,8 +286,7 @@ static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, i
 		c->wanted_since = now;
 		c->uses_seen = uses;
 	}
-	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS &&
-	    job_take(job, c, GRIP_USED))
+	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS && job_take(job, c, GRIP_USED))
 		return true;
 	due_in(due, state == GRIP_USED ? LOOK_USED_NS : LOOK_OWN_NS);
 	return false;

@@ -36,8 +36,7 @@ static inline bool grip_begin(struct connection *c)
 {
 	uint32_t idle = GRIP_IDLE;
 
-	return !demands_lost(c) &&
-	       atomic_compare_exchange_strong(&c->grip, &idle, GRIP_USED);
+	return !demands_lost(c) && atomic_compare_exchange_strong(&c->grip, &idle, GRIP_USED);
 }
 
 /* Takes the grip in SH, and the lease. Returns an SQLite result. */
