@@ -4,6 +4,7 @@
  *
  *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock
+ *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
  *	bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
@@ -244,6 +245,69 @@ static void shared(void)
 	must(glock_space_close(space), "glock_space_close");
 }
 
+/* ---- look-ups by many threads ---- */
+
+enum { LOOKUP_GLOCKS = 64, LOOKUP_PAIRS = 100000 };
+
+static void *look_up(void *first)
+{
+	struct glock *found;
+	int err = 0;
+
+	pthread_barrier_wait(&barrier);
+	for (uint64_t i = 0; i < LOOKUP_PAIRS; i++) {
+		err |= glock_get(space, GLOCK_INODE,
+				 (uint64_t)(uintptr_t)first + i % LOOKUP_GLOCKS, &found);
+		glock_put(found);
+	}
+	must(err, "glock_get");
+	return NULL;
+}
+
+/* Each thread has glocks of its own. Returns the time of a pair in one thread. */
+static double time_lookups_of(unsigned int threads)
+{
+	pthread_t t[THREADS];
+	double began;
+
+	pthread_barrier_init(&barrier, NULL, threads + 1);
+	for (unsigned int i = 0; i < threads; i++)
+		must(pthread_create(&t[i], NULL, look_up, (void *)(uintptr_t)(i * LOOKUP_GLOCKS)),
+		     "pthread_create");
+	began = cpu_time();
+	pthread_barrier_wait(&barrier);
+	for (unsigned int i = 0; i < threads; i++)
+		pthread_join(t[i], NULL);
+	pthread_barrier_destroy(&barrier);
+	return (cpu_time() - began) / threads / LOOKUP_PAIRS * 1e9;
+}
+
+static void lookups(void)
+{
+	static const unsigned int threads[] = {2, 4, 8};
+	double one[SHARED_ROUNDS], all[SHARED_ROUNDS];
+	struct glock_holder gh;
+	char name[64];
+
+	open_space("none");
+	for (uint64_t i = 0; i < (uint64_t)THREADS * LOOKUP_GLOCKS; i++) {
+		must(glock_get(space, GLOCK_INODE, i, &gl), "glock_get");
+		glock_holder_init(&gh, gl, GLOCK_SH, 0);
+		must(glock_nq(&gh), "nq");
+		must(glock_dq(&gh), "dq");
+		glock_put(gl);
+	}
+	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++) {
+		for (int round = 0; round < SHARED_ROUNDS; round++) {
+			one[round] = time_lookups_of(1);
+			all[round] = time_lookups_of(threads[i]);
+		}
+		snprintf(name, sizeof(name), "get+put, %u threads, peer: one thread", threads[i]);
+		print(name, all, one, SHARED_ROUNDS, "ns");
+	}
+	must(glock_space_close(space), "glock_space_close");
+}
+
 /* ---- many glocks ---- */
 
 static double resident(void)
@@ -344,13 +408,16 @@ int main(int argc, char **argv)
 		pair();
 	else if (argc == 2 && !strcmp(argv[1], "shared"))
 		shared();
+	else if (argc == 2 && !strcmp(argv[1], "lookups"))
+		lookups();
 	else if (argc == 3 && !strcmp(argv[1], "many"))
 		many(strtoull(argv[2], NULL, 10), "none");
 	else if (argc == 4 && !strcmp(argv[1], "many"))
 		many(strtoull(argv[2], NULL, 10), argv[3]);
 	else
 		return fprintf(stderr,
-			       "usage: bench_glock pair | shared | many GLOCKS [LOCKMAN]\n"),
+			       "usage: bench_glock pair | shared | lookups\n"
+			       "       bench_glock many GLOCKS [LOCKMAN]\n"),
 		       2;
 	return 0;
 }

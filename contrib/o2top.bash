@@ -1,4 +1,4 @@
-# o2top.bash - bash completion for o2top(8).
+# o2top.bash - bash completion for o2top(1).
 
 _o2top()
 {

@@ -707,7 +707,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
  *               caller must not wait, see "Callbacks" above
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
- *               the holder is queued already, and stays so
+ *               the holder is queued already, and stays so. Also: the program has no reference
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
  *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
  *               TRY and TRY_1CB also: idle locks are only now given back, so try again
@@ -977,6 +977,13 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out);
  */
 int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
 			  struct glock_statistics *out);
+
+/*
+ * Counts n uses of the glock in that mode that needed no request, because the program kept a holder
+ * over several uses of its own. qcount and the published grants grow by n. At once.
+ *   -EINVAL  mode: not SH, DF or EX
+ */
+int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n);
 
 /* A holder of a glock, or a request that waits. */
 struct glock_holder_info {

@@ -89,6 +89,15 @@ def has_library(name):
         return False
 
 
+def has_commit(commit):
+    """Tells whether the history has the commit. A shallow clone and a source archive lack it."""
+    command = ["git", "-C", os.path.dirname(os.path.realpath(__file__)), "cat-file", "-e", commit + "^{commit}"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 def has_kernel_without(module):
     return not os.path.exists(f"/sys/kernel/{module}")
 
@@ -104,6 +113,7 @@ CAPABILITIES = (
     (r"program (\S+)$", has_program),
     (r"library (\S+)$", has_library),
     (r"a kernel without (dlm)$", has_kernel_without),
+    (r"commit ([0-9a-f]{40})$", has_commit),
     (r"(\d+) MB of /dev/shm$", has_shm),
 )
 

@@ -12,20 +12,17 @@
 #include <unistd.h>
 
 /*
- * Runs o2top: from the folder of this program, as in the build folder; from the sbin beside this
- * program's bin; or from the PATH.
+ * Runs the o2top in the folder of this program. If there is none, runs the o2top of the PATH.
  */
 static void top_execute(char **argv)
 {
-	static const char *const places[] = {"", "../sbin/"};
 	char self[PATH_MAX], path[PATH_MAX + 32], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s%so2top", (int)(slash + 1 - self), self,
-			 places[i]);
+	if (slash) {
+		snprintf(path, sizeof(path), "%.*so2top", (int)(slash + 1 - self), self);
 		execv(path, argv);
 	}
 	execvp("o2top", argv);
@@ -130,7 +127,7 @@ const struct command cmd_top = {
     .what = "Shows which processes wait for which locks, and for how long (o2top).",
     .help =
 	"Without SPACE, glock top shows all spaces. In a cluster o2top asks all machines, by ssh.\n"
-	"With --local it asks only this machine. o2top --help and o2top(8) list the options.\n"
+	"With --local it asks only this machine. o2top --help and o2top(1) list the options.\n"
 	"\n"
 	"Exit status: that of o2top; 1 no process is in the space; 69 o2top cannot be run.\n",
     .run = top_run,

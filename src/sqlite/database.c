@@ -2,6 +2,7 @@
 /* database.c - the registry of databases, see database.h; opening, closing and fork. */
 #include "database.h"
 #include "bytes.h"
+#include "grip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,8 +182,16 @@ void connection_unpin(struct connection *c)
 
 	pthread_mutex_lock(&db->mutex);
 	c->pins--;
-	pthread_cond_broadcast(&db->unpinned);
+	pthread_cond_broadcast(&db->changed);
 	pthread_mutex_unlock(&db->mutex);
+}
+
+/* May run under the internal lock of a glock. */
+void database_wanted(struct database *db, uint64_t demand)
+{
+	atomic_fetch_add(&db->demands, demand);
+	if (atomic_load(&db->in_use))
+		service_ring();
 }
 
 /* ---- opening ---- */
@@ -238,7 +247,7 @@ static void database_free(struct database *db)
 	database_put_glocks(db);
 	close_carefully(db->fd);
 	pthread_mutex_destroy(&db->mutex);
-	pthread_cond_destroy(&db->unpinned);
+	pthread_cond_destroy(&db->changed);
 	free(db);
 }
 
@@ -258,9 +267,10 @@ static int database_new(struct database **out, int fd, const struct stat *st, co
 	db->dev = st->st_dev;
 	db->ino = st->st_ino;
 	db->interop = p->interop;
+	db->hold = p->hold;
 	atomic_store(&db->generation, 1);
 	pthread_mutex_init(&db->mutex, NULL);
-	pthread_cond_init(&db->unpinned, NULL);
+	pthread_cond_init(&db->changed, NULL);
 	db->space = space_take(p, st->st_dev);
 	/*
 	 * After libglock's own handlers, so that fork() calls ours first: this mutex comes before
@@ -375,6 +385,8 @@ int database_open(struct connection *c, const char *path, const struct parameter
 	rc = database_find_or_make(&db, path, p, read_only);
 	if (!rc)
 		database_add(db, c);
+	if (!rc && db->hold != p->hold)
+		say(SQLITE_WARNING, "%s: is open with another hold, which stays", path);
 	pthread_mutex_unlock(&registry_mutex);
 	return rc;
 }
@@ -387,10 +399,11 @@ static void database_remove(struct database *db, struct connection *c)
 
 	pthread_mutex_lock(&db->mutex);
 	while (c->pins)
-		pthread_cond_wait(&db->unpinned, &db->mutex);
+		pthread_cond_wait(&db->changed, &db->mutex);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	grip_keep_counts(c);
 	pthread_mutex_unlock(&db->mutex);
 }
 
@@ -434,6 +447,7 @@ void database_close(struct connection *c)
 		return;
 	}
 	level_down(c, SQLITE_LOCK_NONE);
+	grip_drop(c);
 	level_forget_requests(c);
 	database_remove(db, c);
 	pthread_mutex_lock(&registry_mutex);

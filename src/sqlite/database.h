@@ -49,10 +49,22 @@ enum {
 	COUNTER_SIZE = 16,
 };
 
+/* Parts of the number of demands for a database. Each counts up. */
+#define DEMAND_SH UINT64_C(1)	       /* of a process that reads: grips in EX follow */
+#define DEMAND_ALL (UINT64_C(1) << 24) /* of a process that writes: all grips follow */
+#define DEMAND_LOST (UINT64_C(1) << 48) /* the locks are lost */
+
+/* Transactions of a connection, or of all. They count up and wrap round. */
+struct uses {
+	uint32_t all;
+	uint32_t asked;  /* of those: began with a request for `data` */
+	uint32_t writes; /* of those: found `data` in EX already */
+};
+
 enum lease {
 	LEASE_OFF,
 	LEASE_ON,
-	LEASE_YIELDS, /* still there; goes with the last transaction, for a program that waits */
+	LEASE_YIELDS, /* still there; goes with the last grip */
 };
 
 /* The parameters of a URI. */
@@ -76,20 +88,21 @@ struct database {
 	struct glock *data, *reserved;
 	int fd; /* for byte locks only */
 	bool read_only, interop;
+	int64_t hold; /* ns for which a grip in EX stays although other processes wait */
 
 	pthread_mutex_t mutex;
-	pthread_cond_t unpinned;
+	pthread_cond_t changed;         /* a pin went, or a grip is no longer TAKEN */
 	struct connection *connections; /* under mutex */
 	unsigned int idle_ticks;        /* of the service thread */
-	uint32_t uses_seen;
+	struct uses seen, ended;        /* by the service thread; of closed connections */
 
 	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
 	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
 	_Atomic uint64_t generation; /* of facts; never 0 */
-	_Atomic uint32_t in_use;     /* connections that have SHARED, or are about to */
+	_Atomic uint32_t in_use;     /* connections that have a grip, or are about to */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
-	_Atomic uint32_t uses;       /* read transactions begun; may lose some */
+	_Atomic uint64_t demands;    /* DEMAND_ */
 	char path[];
 };
 
@@ -110,8 +123,19 @@ struct connection {
 	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
 	unsigned int forks; /* of the process that opened it */
 	int level;          /* SQLITE_LOCK_ */
-	bool recovers;      /* has `reserved` in DF */
+	bool recovers;      /* rolls a hot journal back */
 	bool exclusive;     /* PRAGMA locking_mode=exclusive */
+
+	/* See grip.h. The states USED and OWN are those of the connection's thread. */
+	_Atomic uint32_t grip;    /* enum grip */
+	_Atomic bool holds_ex;    /* the grip is in EX */
+	bool has_reserved;        /* has `reserved` in EX */
+	bool writes;              /* has the byte RESERVED */
+	_Atomic int64_t granted;  /* when the grip became EX */
+	_Atomic uint64_t noted;   /* the demands before the grip was asked for */
+	_Atomic uint32_t uses, asked, writes_kept; /* see struct uses */
+	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
+	int64_t looked, wanted_since;
 
 	/*
 	 * By enum request. A request may stay in the queue after SQLITE_BUSY. While a thread uses
@@ -175,6 +199,20 @@ const char *space_name(const struct shared_space *s);
 void spaces_close(void);
 void spaces_forget(void);
 
+/* Counts a demand for the locks of the database. */
+void database_wanted(struct database *db, uint64_t demand);
+
+static inline void demands_note(struct connection *c)
+{
+	atomic_store(&c->noted, atomic_load(&c->db->demands));
+}
+
+/* Returns whether the locks are lost that the connection has. */
+static inline bool demands_lost(const struct connection *c)
+{
+	return (atomic_load(&c->db->demands) ^ atomic_load(&c->noted)) >= DEMAND_LOST;
+}
+
 /* ---- level.c ---- */
 
 int level_up(struct connection *c, int level);
@@ -198,8 +236,8 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends a lease that yields, once no connection uses the database. */
 void lease_end_if_unused(struct database *db);
-/* A lease that yields stays. */
-void lease_keep(struct database *db);
+/* Lets the lease end with the last grip, and asks all grips to end. */
+void lease_yield(struct database *db, uint64_t demand);
 /* The operation inval of `data`: another process takes it. */
 void lease_lost(struct glock *gl, unsigned int what);
 
@@ -224,8 +262,10 @@ extern _Atomic uint64_t connections_closed;
 
 /* ---- service.c ---- */
 
-/* Makes sure that the service thread runs and looks. */
+/* Makes sure that the service thread runs, and that it looks within some ms. */
 void service_wake(void);
+/* Lets the service thread look now. Waits for nothing. */
+void service_ring(void);
 void service_forget(void);
 
 #endif

@@ -7,16 +7,17 @@
  *   - another process takes the glock `data`;
  *   - no transaction began for 50 ms (service.c);
  *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
- *     the last transaction, and no new transaction begins until the program is done.
+ *     the last grip, and no new grip begins until the program is done.
  *
- * A connection counts itself in `in_use` before it looks at the lease. The service thread ends the
- * lease before it looks at `in_use`. Both are sequentially consistent, so at least one of the two
- * sees the other.
+ * A connection counts itself in `in_use` before it takes its grip (grip.h) and looks at the lease.
+ * It counts until the grip ends. The service thread ends the lease before it looks at `in_use`.
+ * Both are sequentially consistent, so at least one of the two sees the other.
  */
 #include "bytes.h"
 #include "database.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* The mutex is held. */
 static void lease_end(struct database *db)
@@ -59,6 +60,8 @@ int lease_take(struct database *db)
 		break;
 	case LEASE_YIELDS:
 		err = lease_wanted(db) ? -EAGAIN : 0;
+		if (!err && db->interop) /* it may be a write lock still */
+			err = bytes_lock(db->fd, BYTE_SHARED, BYTES_SHARED, BYTES_READ);
 		if (!err)
 			atomic_store(&db->lease, LEASE_ON);
 		break;
@@ -72,8 +75,10 @@ int lease_take(struct database *db)
 		break;
 	}
 	pthread_mutex_unlock(&db->mutex);
-	if (!err && db->interop)
+	if (!err)
 		service_wake();
+	if (err && err != -EAGAIN)
+		say(SQLITE_IOERR_LOCK, "%s: locks the shared bytes: %s", db->path, strerror(-err));
 	return err == -EAGAIN ? SQLITE_BUSY : err ? SQLITE_IOERR_LOCK : SQLITE_OK;
 }
 
@@ -85,13 +90,15 @@ void lease_end_if_unused(struct database *db)
 	pthread_mutex_unlock(&db->mutex);
 }
 
-void lease_keep(struct database *db)
+void lease_yield(struct database *db, uint64_t demand)
 {
-	uint32_t yields = LEASE_YIELDS;
+	uint32_t on = LEASE_ON;
 
-	pthread_mutex_lock(&db->mutex);
-	atomic_compare_exchange_strong(&db->lease, &yields, LEASE_ON);
-	pthread_mutex_unlock(&db->mutex);
+	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
+		return;
+	atomic_fetch_add(&db->demands, demand);
+	if (!atomic_load(&db->in_use))
+		lease_end_if_unused(db);
 }
 
 /* ---- another process ---- */

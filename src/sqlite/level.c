@@ -17,75 +17,62 @@
 #include "level.h"
 
 #include "bytes.h"
+#include "grip.h"
 
 #include <errno.h>
 
-enum {
-	PATIENCE_NS = 2000000000, /* for a lock that is only cached, or whose owner died */
-	RETURN_NS = 1000000000,   /* for SH after a request for EX that was taken back */
-};
+/* ---- RESERVED and the recovery ---- */
 
-/* ---- SHARED ---- */
-
-static void shared_leave(struct database *db)
-{
-	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->lease) == LEASE_YIELDS)
-		lease_end_if_unused(db);
-}
-
-static int take_shared(struct connection *c)
+/* Has `reserved` in EX. The grip is OWN before and afterwards. */
+static int have_reserved(struct connection *c)
 {
 	struct database *db = c->db;
+	bool used_here = atomic_load(&db->writers) || atomic_load(&db->recoverers);
 	int rc;
 
-	atomic_fetch_add(&db->in_use, 1);
-	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
-			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
-	if (!rc && atomic_load(&db->lease) != LEASE_ON) {
-		rc = lease_take(db);
-		if (rc)
-			glock_dq(&c->holders[REQUEST_DATA]);
-	}
-	if (rc) {
-		shared_leave(db);
-		return rc;
-	}
-	/* A use that another thread overwrites is lost, but the sum has changed. */
-	atomic_store_explicit(&db->uses, atomic_load_explicit(&db->uses, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	c->level = SQLITE_LOCK_SHARED;
-	return SQLITE_OK;
+	if (c->has_reserved && glock_valid(&c->holders[REQUEST_RESERVED]))
+		return SQLITE_OK;
+	if (c->has_reserved)
+		return level_error(c, -EIO, "writes");
+	grip_disown(c); /* SHARED may go on for long */
+	rc = request_glock(c, REQUEST_RESERVED, GLOCK_EX, BYTE_RESERVED,
+			   used_here ? 0 : PATIENCE_NS);
+	grip_own(c);
+	c->has_reserved = !rc;
+	return rc;
 }
-
-/* ---- RESERVED and the recovery ---- */
 
 static int take_reserved(struct connection *c)
 {
 	struct database *db = c->db;
-	bool used_here = atomic_load(&db->writers) || atomic_load(&db->recoverers);
-	int rc = request_glock(c, REQUEST_RESERVED, GLOCK_EX, BYTE_RESERVED,
-			       used_here ? 0 : PATIENCE_NS);
-	int err;
+	int rc, err;
 
-	if (rc)
-		return rc;
-	err = bytes_lock(db->fd, BYTE_RESERVED, 1, BYTES_WRITE);
-	if (err) {
+	grip_own(c);
+	rc = have_reserved(c);
+	err = rc ? 0 : bytes_lock(db->fd, BYTE_RESERVED, 1, BYTES_WRITE);
+	if (err)
+		rc = level_error(c, err, "locks the byte RESERVED");
+	if (!rc) {
+		atomic_fetch_add(&db->writers, 1);
+		database_forget(db);
+		c->writes = true;
+		c->level = SQLITE_LOCK_RESERVED;
+	} else if (c->has_reserved && !atomic_load(&c->holds_ex)) {
 		glock_dq(&c->holders[REQUEST_RESERVED]);
-		return level_error(c, err, "locks the byte RESERVED");
+		c->has_reserved = false;
 	}
-	atomic_fetch_add(&db->writers, 1);
-	database_forget(db);
-	c->level = SQLITE_LOCK_RESERVED;
-	return SQLITE_OK;
+	grip_disown(c);
+	return rc;
 }
 
 /* Keeps writers away while a hot journal is rolled back. */
 static int take_recovery(struct connection *c)
 {
-	int rc = request_glock(c, REQUEST_RESERVED, GLOCK_DF, BYTE_RESERVED,
-			       atomic_load(&c->db->writers) ? 0 : PATIENCE_NS);
+	int rc = SQLITE_OK;
 
+	if (!c->has_reserved)
+		rc = request_glock(c, REQUEST_RESERVED, GLOCK_DF, BYTE_RESERVED,
+				   atomic_load(&c->db->writers) ? 0 : PATIENCE_NS);
 	if (rc) {
 		level_forget_requests(c);
 		return rc;
@@ -130,31 +117,62 @@ static int lock_shared_bytes(struct database *db, enum byte_lock lock)
  */
 static int take_data_exclusively(struct connection *c)
 {
+	int rc;
+
+	/* A demand for grips of this process. Others that came since SHARED stay due. */
+	atomic_fetch_add(&c->db->demands, DEMAND_ALL);
+	atomic_fetch_add(&c->noted, DEMAND_ALL);
+	grips_make_room(c->db, c, GLOCK_EX);
 	if (atomic_load(&c->db->in_use) > 1)
-		return request_glock(c, REQUEST_DATA, GLOCK_EX, 0, 0);
-	return c->db->interop ? request_glock(c, REQUEST_DATA, GLOCK_EX, BYTE_SHARED, PATIENCE_NS)
-			      : request_glock(c, REQUEST_DATA, GLOCK_EX, 0, READERS_NS);
+		rc = request_glock(c, REQUEST_DATA, GLOCK_EX, 0, 0);
+	else if (c->db->interop)
+		rc = request_glock(c, REQUEST_DATA, GLOCK_EX, BYTE_SHARED, PATIENCE_NS);
+	else
+		rc = request_glock(c, REQUEST_DATA, GLOCK_EX, 0, READERS_NS);
+	if (!rc) {
+		atomic_store(&c->granted, level_now());
+		atomic_store(&c->holds_ex, true);
+	}
+	return rc;
 }
 
+/* Has `data` in EX. The byte PENDING is locked. */
+static int have_data_exclusively(struct connection *c)
+{
+	if (!atomic_load(&c->holds_ex))
+		return take_data_exclusively(c);
+	grip_count(&c->writes_kept);
+	return glock_valid(&c->holders[REQUEST_DATA]) ? SQLITE_OK : level_error(c, -EIO, "writes");
+}
+
+static int take_pending(struct connection *c)
+{
+	int err = lock_pending(c->db, BYTES_WRITE);
+
+	if (err)
+		return level_error(c, err, "locks the byte PENDING");
+	c->level = SQLITE_LOCK_PENDING;
+	if (!atomic_load(&c->holds_ex))
+		glock_dq(&c->holders[REQUEST_DATA]);
+	return SQLITE_OK;
+}
+
+/* The grip stays OWN from PENDING on. */
 static int take_exclusive(struct connection *c)
 {
 	struct database *db = c->db;
 	int rc = SQLITE_OK, err;
 
+	grip_own(c);
 	if (c->level == SQLITE_LOCK_SHARED && !c->recovers)
 		rc = take_recovery(c);
-	if (rc)
+	if (!rc && c->level < SQLITE_LOCK_PENDING)
+		rc = take_pending(c);
+	if (rc) {
+		grip_disown(c);
 		return rc;
-	if (c->level < SQLITE_LOCK_PENDING) {
-		err = lock_pending(db, BYTES_WRITE);
-		if (err)
-			return level_error(c, err, "locks the byte PENDING");
-		c->level = SQLITE_LOCK_PENDING;
-		glock_dq(&c->holders[REQUEST_DATA]);
-		rc = take_data_exclusively(c);
-	} else if (!glock_valid(&c->holders[REQUEST_DATA])) {
-		rc = take_data_exclusively(c);
 	}
+	rc = have_data_exclusively(c);
 	if (rc)
 		return rc;
 	err = lock_shared_bytes(db, BYTES_WRITE);
@@ -162,6 +180,15 @@ static int take_exclusive(struct connection *c)
 		return level_error(c, err, "locks the shared bytes");
 	c->level = SQLITE_LOCK_EXCLUSIVE;
 	return SQLITE_OK;
+}
+
+static int take_shared(struct connection *c)
+{
+	int rc = grip_begin(c) ? SQLITE_OK : grip_take(c);
+
+	if (!rc)
+		c->level = SQLITE_LOCK_SHARED;
+	return rc;
 }
 
 int level_up(struct connection *c, int level)
@@ -187,48 +214,47 @@ int level_up(struct connection *c, int level)
 
 /* ---- down ---- */
 
-/* Has SH again after EX was asked for. `reserved` kept writers away meanwhile. */
-static int return_to_shared(struct connection *c)
+/*
+ * A write lock that stayed would keep readers out. So a failed call is repeated. If the lock stays
+ * nevertheless, it goes with the transaction.
+ */
+static void weaken_shared_bytes(struct database *db)
 {
-	struct glock_holder *gh = &c->holders[REQUEST_DATA];
-	int rc;
-
-	if (!c->queued[REQUEST_DATA] && glock_valid(gh))
-		return level_error(c, glock_downgrade(gh, GLOCK_SH), "weakens the lock");
-	level_forget_requests(c);
-	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, 0, RETURN_NS);
-	if (!rc && atomic_load(&c->db->lease) != LEASE_ON)
-		rc = lease_take(c->db);
-	return rc == SQLITE_BUSY ? SQLITE_IOERR_UNLOCK : rc;
+	if (lock_shared_bytes(db, BYTES_READ) && lock_shared_bytes(db, BYTES_READ))
+		lease_yield(db, DEMAND_LOST);
 }
 
-/* Ends the part of a writer. Afterwards the connection has SHARED, if `to` is that. */
-static int leave_writing(struct connection *c, int to)
+/*
+ * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX, unless the
+ * connection has no `reserved` that would keep writers away while the grip is weakened.
+ */
+static int leave_writing(struct connection *c)
 {
 	struct database *db = c->db;
 	int rc = SQLITE_OK;
 
+	grip_own(c);
 	if (c->level == SQLITE_LOCK_EXCLUSIVE)
-		lock_shared_bytes(db, BYTES_READ);
+		weaken_shared_bytes(db);
 	if (c->level >= SQLITE_LOCK_PENDING) {
 		lock_pending(db, BYTES_FREE);
-		if (to == SQLITE_LOCK_SHARED)
-			rc = return_to_shared(c);
+		if (!atomic_load(&c->holds_ex) || !c->has_reserved)
+			rc = request_shared_again(c);
 	}
 	database_forget(db);
 	if (c->recovers) {
 		atomic_fetch_sub(&db->recoverers, 1);
-		c->recovers = false;
 	} else {
 		atomic_fetch_sub(&db->writers, 1);
 		bytes_lock(db->fd, BYTE_RESERVED, 1, BYTES_FREE);
 	}
-	if (rc || to == SQLITE_LOCK_NONE) {
-		level_forget_requests(c);
-		glock_dq_wait(&c->holders[REQUEST_DATA]);
+	if (!c->has_reserved || !atomic_load(&c->holds_ex)) {
+		glock_dq(&c->holders[REQUEST_RESERVED]);
+		c->has_reserved = false;
 	}
-	glock_dq(&c->holders[REQUEST_RESERVED]);
-	return rc;
+	c->recovers = c->writes = false;
+	grip_disown(c);
+	return rc == SQLITE_BUSY ? SQLITE_IOERR_UNLOCK : rc;
 }
 
 int level_down(struct connection *c, int to)
@@ -242,14 +268,12 @@ int level_down(struct connection *c, int to)
 		return SQLITE_OK;
 	}
 	if (c->level >= SQLITE_LOCK_RESERVED || c->recovers)
-		rc = leave_writing(c, to);
-	if (rc || to == SQLITE_LOCK_NONE) {
-		shared_leave(c->db);
-		/*
-		 * -EINVAL if leave_writing() did so. A lock that was EX leaves the cache. A new
-		 * holder in the way of that would keep out all later ones, so wait for it.
-		 */
-		glock_dq_wait(&c->holders[REQUEST_DATA]);
+		rc = leave_writing(c);
+	if (to == SQLITE_LOCK_NONE && !rc) {
+		grip_end(c);
+	} else if (rc) {
+		rc = to == SQLITE_LOCK_NONE ? SQLITE_OK : rc; /* nothing is left that could fail */
+		grip_drop(c);
 		to = SQLITE_LOCK_NONE;
 	}
 	c->level = to;

@@ -6,8 +6,9 @@
 #include "database.h"
 
 enum {
-	READERS_NS = 50000000
-}; /* for readers of other processes to give up a lock that is only cached */
+	READERS_NS = 50000000,    /* for readers of other processes to give up a cached lock */
+	PATIENCE_NS = 2000000000, /* for a lock that is only cached, or whose owner died */
+};
 
 /* Returns SQLite's result for an error of the library. Tells the log what is no contention. */
 int level_error(const struct connection *c, int err, const char *what);
@@ -19,5 +20,15 @@ int level_error(const struct connection *c, int err, const char *what);
  */
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
 		  int64_t most);
+/*
+ * Exchanges EX on `data` for SH, or has SH again after EX was asked for. `reserved` keeps writers
+ * away meanwhile. Returns SQLite's result.
+ */
+int request_shared_again(struct connection *c);
+/*
+ * Returns whether the connection slept for `reserved` in vain. SQLite asks for SHARED first, and
+ * would take `data` from the writer that has `reserved`.
+ */
+bool request_retried_too_early(struct connection *c);
 
 #endif

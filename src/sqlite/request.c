@@ -12,6 +12,7 @@
  * thread gives back a grant that no connection claims within some milliseconds.
  */
 #include "bytes.h"
+#include "grip.h"
 #include "level.h"
 
 #include <errno.h>
@@ -19,14 +20,17 @@
 #include <time.h>
 
 enum {
-	LOOK_NS = 1000000,   /* between looks whether the lock is in use */
+	LOOK_FIRST_NS = 30000, /* until the first look whether the lock is in use */
+	LOOK_NS = 1000000,     /* between later looks */
 	UNUSED_NS = 2000000, /* for a connection to claim its grant */
+	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
 };
 
-/* The request that this thread left in the queue. */
+/* The request that this thread left in the queue, and the connection for which it slept last. */
 static _Thread_local struct {
 	uint64_t connection;
 	enum request which;
+	uint64_t slept;
 } left;
 
 int64_t level_now(void)
@@ -82,13 +86,18 @@ static void request_leave(struct connection *c, enum request r, bool queued)
 	pthread_mutex_unlock(&c->db->mutex);
 }
 
+static void request_forget(struct connection *c, enum request r)
+{
+	if (!c->queued[r] || !request_claim(c, r))
+		return;
+	glock_dq(&c->holders[r]);
+	request_leave(c, r, false);
+}
+
 void level_forget_requests(struct connection *c)
 {
 	for (enum request r = 0; r < REQUESTS; r++)
-		if (c->queued[r] && request_claim(c, r)) {
-			glock_dq(&c->holders[r]);
-			request_leave(c, r, false);
-		}
+		request_forget(c, r);
 }
 
 bool level_sleep(int64_t us)
@@ -104,9 +113,22 @@ bool level_sleep(int64_t us)
 	if (slept) {
 		glock_wait(&c->holders[r], level_now() + us * 1000, 0);
 		request_leave(c, r, true);
+		left.slept = c->id;
 	}
 	connection_unpin(c);
 	return slept;
+}
+
+bool request_retried_too_early(struct connection *c)
+{
+	bool slept = left.slept == c->id;
+
+	left.slept = 0;
+	if (!slept || !c->queued[REQUEST_RESERVED] || glock_poll(&c->holders[REQUEST_RESERVED]))
+		return false;
+	left.connection = c->id;
+	left.which = REQUEST_RESERVED;
+	return true;
 }
 
 /* The database's mutex is held. Returns whether the request stays in the queue. */
@@ -155,30 +177,64 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 
 static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
 {
-	int64_t begun = level_now(), until = begun + most;
-	int64_t look_from = byte == BYTE_SHARED ? begun + READERS_NS : begun;
+	int64_t now = level_now(), until = now + most;
+	int64_t look_from = byte == BYTE_SHARED ? now + READERS_NS : now;
+	/* A connection that waits for `reserved` has SHARED, for which the writer may wait. */
+	int64_t look_ns = byte == BYTE_RESERVED ? LOOK_FIRST_NS : LOOK_NS;
 	int err;
 
-	for (;;) {
-		int64_t now = level_now();
-
-		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
+	for (;; now = level_now()) {
+		if (byte == BYTE_RESERVED && is_in_use(c->db, glock_mode_of(gh), byte))
+			return glock_wait(gh, 1, 0);
+		err = glock_wait(gh, now + look_ns < until ? now + look_ns : until, 0);
 		if (err != -ETIMEDOUT || now >= until)
 			return err;
 		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
+		look_ns = look_ns < LOOK_NS / 2 ? look_ns * 2 : LOOK_NS;
+		if (glock_of(gh) == c->db->data)
+			grips_make_room(c->db, c, glock_mode_of(gh));
 	}
+}
+
+/*
+ * A holder in SH keeps a glock that is cached in EX from readers of other processes, because the
+ * library weakens no glock with holders. So a request for SH does not take EX.
+ */
+static int request_ask(struct connection *c, enum request r, enum glock_mode mode)
+{
+	struct glock_holder *gh = &c->holders[r];
+
+	glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
+			  GLOCK_ASYNC | (mode == GLOCK_SH ? GLOCK_EXACT : 0));
+	glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
+	return glock_nq(gh);
+}
+
+int request_shared_again(struct connection *c)
+{
+	struct glock_holder *gh = &c->holders[REQUEST_DATA];
+	int err, rc = SQLITE_OK;
+
+	request_forget(c, REQUEST_DATA);
+	glock_dq(gh); /* -EINVAL without a lock */
+	atomic_store(&c->holds_ex, false);
+	err = request_ask(c, REQUEST_DATA, GLOCK_SH);
+	if (!err)
+		err = glock_wait(gh, level_now() + RETURN_NS, 0);
+	if (err)
+		rc = level_error(c, err, "weakens the lock");
+	else if (atomic_load(&c->db->lease) != LEASE_ON)
+		rc = lease_take(c->db);
+	if (rc)
+		glock_dq(gh);
+	return rc;
 }
 
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
 		  int64_t most)
 {
 	struct glock_holder *gh = &c->holders[r];
-	/*
-	 * A holder in SH keeps a glock that is cached in EX from readers of other processes,
-	 * because the library weakens no glock with holders. So `data` in EX is not cached.
-	 */
-	unsigned int flags = r == REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0;
 	bool queued = c->queued[r] && request_claim(c, r);
 	int err = 0;
 
@@ -189,10 +245,7 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 		queued = false;
 	}
 	if (!queued) {
-		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-				  GLOCK_ASYNC | flags);
-		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
-		err = glock_nq(gh);
+		err = request_ask(c, r, mode);
 		if (!err && glock_poll(gh))
 			return level_error(c, glock_wait(gh, 0, 0), "waits for the lock");
 	}

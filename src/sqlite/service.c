@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service.c - the thread that looks after leases and after grants that no connection claims.
+ * service.c - the thread that looks after leases, grips, and grants that no connection claims.
  *
  * The thread sleeps as long as no lease is there and no request is in a queue. So an idle process
- * costs nothing.
+ * costs nothing. A demand for a grip rings a bell.
  */
-#include "database.h"
+#include "grip.h"
 
-#include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	LEASE_TICK_NS = 10000000, /* between looks for programs that wait */
@@ -18,70 +20,101 @@ enum {
 };
 
 static pthread_mutex_t service_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t service_cond = PTHREAD_COND_INITIALIZER;
-static _Atomic bool runs;        /* changes under service_mutex */
-static _Atomic bool wanted;      /* something to look after may be new */
+static _Atomic bool runs; /* changes under service_mutex */
+static _Atomic uint32_t bell;
+static _Atomic bool asleep;      /* until the bell rings, or until a look is due */
 static _Atomic bool sleeps_long; /* the thread does not look by itself */
+
+enum { JOBS = 16 };
 
 struct look {
 	int64_t now;
+	int64_t due; /* ns until the next look */
 	bool leases_due;
-	bool leases, requests; /* there are some */
+	struct grip_job jobs[JOBS];
+	size_t n;
 };
 
-/* Lets the lease end with the last transaction. See lease.c for the order. */
-static void lease_yield(struct database *db, bool only_if_unused)
+/* Counts the transactions that asked for no glock, so that o2top shows all of them. */
+static void count_uses(const struct database *db, const struct uses *now)
 {
-	uint32_t on = LEASE_ON;
+	uint32_t all = now->all - db->seen.all, asked = now->asked - db->seen.asked;
+	uint32_t writes = now->writes - db->seen.writes;
 
-	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
-		return;
-	if (!atomic_load(&db->in_use))
-		lease_end_if_unused(db);
-	else if (only_if_unused)
-		lease_keep(db);
+	/* A transaction that goes on counts as asked already, and as ended later. */
+	if (all > asked + writes && all - asked - writes <= INT32_MAX)
+		glock_count_uses(db->data, GLOCK_SH, all - asked - writes);
+	if (writes)
+		glock_count_uses(db->data, GLOCK_EX, writes);
+}
+
+/* Returns whether a transaction goes on, or began since the last look. */
+static bool database_is_used(struct database *db)
+{
+	struct uses now;
+	bool used = false;
+
+	pthread_mutex_lock(&db->mutex);
+	for (struct connection *c = db->connections; c && !used; c = c->next) {
+		uint32_t state = atomic_load(&c->grip);
+
+		used = state != GRIP_NONE && state != GRIP_IDLE;
+	}
+	now = grips_uses(db);
+	pthread_mutex_unlock(&db->mutex);
+	if (now.all != db->seen.all) {
+		used = true;
+		count_uses(db, &now);
+		db->seen = now;
+	}
+	return used;
 }
 
 static void look_at_lease(struct database *db)
 {
-	uint32_t uses = atomic_load_explicit(&db->uses, memory_order_relaxed);
+	if (!db->data)
+		return; /* exit() put the glocks, because no connection is open */
+	db->idle_ticks = database_is_used(db) ? 0 : db->idle_ticks + 1;
+	if ((db->interop && lease_wanted(db)) || db->idle_ticks >= IDLE_TICKS)
+		lease_yield(db, DEMAND_ALL);
+}
 
-	db->idle_ticks =
-	    uses == db->uses_seen && !atomic_load(&db->in_use) ? db->idle_ticks + 1 : 0;
-	db->uses_seen = uses;
-	if (lease_wanted(db))
-		lease_yield(db, false);
-	else if (db->idle_ticks >= IDLE_TICKS)
-		lease_yield(db, true);
+static void due_within(struct look *l, int64_t ns)
+{
+	if (ns < l->due)
+		l->due = ns;
 }
 
 static void look_at(struct database *db, void *arg)
 {
 	struct look *l = arg;
 
-	l->requests |= level_give_back(db, l->now);
-	if (!db->interop || atomic_load(&db->lease) == LEASE_OFF)
-		return;
-	l->leases = true;
-	if (l->leases_due)
-		look_at_lease(db);
+	if (level_give_back(db, l->now))
+		due_within(l, GRANT_TICK_NS);
+	if (atomic_load(&db->lease) != LEASE_OFF) {
+		due_within(l, LEASE_TICK_NS);
+		if (l->leases_due)
+			look_at_lease(db);
+	}
+	l->n += grips_look(db, l->now, l->jobs + l->n, JOBS - l->n, &l->due);
 }
 
-/* Sleeps until the next look is due, or until there is something to look after. */
-static void service_sleep(const struct look *l)
+static void bell_call(int op, uint32_t value, const struct timespec *t)
 {
-	struct timespec t = {.tv_nsec = l->requests ? GRANT_TICK_NS : LEASE_TICK_NS};
+	syscall(SYS_futex, &bell, op | FUTEX_PRIVATE_FLAG, value, t, NULL, 0);
+}
 
-	if (l->requests || l->leases) {
-		nanosleep(&t, NULL);
-		return;
-	}
-	pthread_mutex_lock(&service_mutex);
-	atomic_store(&sleeps_long, true);
-	while (!atomic_load(&wanted))
-		pthread_cond_wait(&service_cond, &service_mutex);
+/* Sleeps until the next look is due, or until the bell rings. */
+static void service_sleep(const struct look *l, uint32_t seen)
+{
+	struct timespec t = {l->due / 1000000000, l->due % 1000000000};
+
+	atomic_store(&sleeps_long, l->due == INT64_MAX);
+	atomic_store(&asleep, true);
+	if (atomic_load(&bell) == seen)
+		bell_call(FUTEX_WAIT, seen, l->due == INT64_MAX ? NULL : &t);
+	atomic_store(&asleep, false);
 	atomic_store(&sleeps_long, false);
-	pthread_mutex_unlock(&service_mutex);
 }
 
 static void *service(void *arg)
@@ -90,14 +123,16 @@ static void *service(void *arg)
 
 	(void)arg;
 	for (;;) {
-		struct look l = {.now = level_now()};
+		uint32_t seen = atomic_load(&bell);
+		struct look l = {.now = level_now(), .due = INT64_MAX};
 
-		atomic_store(&wanted, false);
 		l.leases_due = l.now - leases_at >= LEASE_TICK_NS;
 		if (l.leases_due)
 			leases_at = l.now;
 		database_each_and_free(look_at, &l);
-		service_sleep(&l);
+		for (size_t i = 0; i < l.n; i++)
+			grip_do(&l.jobs[i]);
+		service_sleep(&l, seen);
 	}
 	return NULL;
 }
@@ -117,25 +152,33 @@ static void service_start(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (!runs)
-		say(SQLITE_WARNING, "no thread: programs without this VFS may have to wait");
+		say(SQLITE_WARNING, "no thread: other programs may have to wait");
+}
+
+void service_ring(void)
+{
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&asleep))
+		bell_call(FUTEX_WAKE, 1, NULL);
 }
 
 void service_wake(void)
 {
-	atomic_store(&wanted, true);
-	if (!atomic_load(&sleeps_long) && runs)
-		return;
-	pthread_mutex_lock(&service_mutex);
-	if (!runs)
-		service_start();
-	pthread_cond_signal(&service_cond);
-	pthread_mutex_unlock(&service_mutex);
+	if (!runs) {
+		pthread_mutex_lock(&service_mutex);
+		if (!runs)
+			service_start();
+		pthread_mutex_unlock(&service_mutex);
+	}
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&sleeps_long))
+		bell_call(FUTEX_WAKE, 1, NULL);
 }
 
 void service_forget(void)
 {
 	runs = false;
+	atomic_store(&asleep, false);
 	atomic_store(&sleeps_long, false);
 	pthread_mutex_init(&service_mutex, NULL);
-	pthread_cond_init(&service_cond, NULL);
 }

@@ -17,7 +17,6 @@
 struct shared_space {
 	struct shared_space *next;
 	struct glock_space *glocks;
-	int64_t hold;
 	unsigned int databases; /* that are open in it */
 	uint32_t identity;
 	char lockman[16];
@@ -28,19 +27,52 @@ static struct shared_space *spaces; /* under the registry's mutex */
 
 /* ---- the operations ---- */
 
+/* Names the database, in the form that o2top knows. */
 static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
 {
+	const char *which = glock_type_of(gl) == TYPE_RESERVED ? " (writers)" : "";
 	const struct database *db = glock_object(gl);
 	char line[512];
-	int n = db ? snprintf(line, sizeof(line), " path: %s\n", db->path) : 0;
+	int n = db ? snprintf(line, sizeof(line), " P: %s%s\n", db->path, which) : 0;
 
 	if (n > 0)
 		print(to, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
-static const struct glock_ops data_ops = {
-    .size = sizeof(data_ops), .inval = lease_lost, .dump = dump_path};
-static const struct glock_ops reserved_ops = {.size = sizeof(reserved_ops), .dump = dump_path};
+/* Another process wants the lock. A grip in SH serves readers, too. */
+static void data_wanted(struct glock *gl, enum glock_mode to, int remote)
+{
+	struct database *db = glock_object(gl);
+
+	if (db && remote)
+		database_wanted(db, to == GLOCK_SH ? DEMAND_SH : DEMAND_ALL);
+}
+
+/* Only a grip in EX has `reserved`. */
+static void reserved_wanted(struct glock *gl, enum glock_mode to, int remote)
+{
+	struct database *db = glock_object(gl);
+
+	(void)to;
+	if (db && remote)
+		database_wanted(db, DEMAND_SH);
+}
+
+static void data_lost(struct glock_holder *gh)
+{
+	struct database *db = glock_object(glock_of(gh));
+
+	if (db)
+		database_wanted(db, DEMAND_LOST);
+}
+
+static const struct glock_ops data_ops = {.size = sizeof(data_ops),
+					  .inval = lease_lost,
+					  .dump = dump_path,
+					  .callback = data_wanted,
+					  .lost = data_lost};
+static const struct glock_ops reserved_ops = {
+    .size = sizeof(reserved_ops), .dump = dump_path, .callback = reserved_wanted};
 
 static void space_log(void *arg, const char *message)
 {
@@ -110,13 +142,13 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	    {.size = sizeof(types[0]),
 	     .type = TYPE_DATA,
 	     .ops = &data_ops,
-	     .hold = p->hold,
+	     .hold = GLOCK_HOLD_NONE, /* grips hold: see grip.h */
 	     .name = "sqldata",
 	     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA},
 	    {.size = sizeof(types[0]),
 	     .type = TYPE_RESERVED,
 	     .ops = &reserved_ops,
-	     .hold = p->hold,
+	     .hold = GLOCK_HOLD_NONE,
 	     .name = "sqlwrite",
 	     .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
 	};
@@ -129,7 +161,6 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 		return NULL;
 	strcpy(s->name, name);
 	snprintf(s->lockman, sizeof(s->lockman), "%s", lockman);
-	s->hold = p->hold;
 	err = glock_space_open(name, &o, &s->glocks);
 	if (err) {
 		say(SQLITE_CANTOPEN, "space %s of lock manager %s: %s: %s", name, lockman,
@@ -158,8 +189,6 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev)
 			return NULL;
 		s->next = spaces;
 		spaces = s;
-	} else if (s->hold != p->hold) {
-		say(SQLITE_WARNING, "space %s is open with another hold, which stays", name);
 	}
 	s->databases++;
 	return s;

@@ -89,6 +89,7 @@ static void recover(void *arg, const struct glock_peer *dead)
 	CHECK(!pthread_equal(pthread_self(), opener));
 	CHECK(arg == &space);
 	CHECK(dead->pid == (int64_t)shared->cell[5]);
+	SAME(glock_space_close(space), -EDEADLK);
 	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_RECOVER);
 	SAME(glock_nq(&gh), 0);
 	SAME(shared->plain[0], 1); /* half done */
@@ -140,11 +141,18 @@ static void recover_named(void *arg, const struct glock_node *dead)
 	shared->cell[6]++;
 }
 
+static void recover_unnamed(void *arg, const struct glock_peer *dead)
+{
+	(void)arg, (void)dead;
+	CHECK(!"recover is called beside recover_node");
+}
+
 /* The death is of a member that glock_nodes() named before. A later process is another member. */
 static void recovery_names_the_node(void)
 {
 	const struct glock_space_options options = {.size = sizeof(options),
 						    .lockman = lockman,
+						    .recover = recover_unnamed,
 						    .recover_node = recover_named,
 						    .recover_arg = &expected};
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};

@@ -57,6 +57,7 @@ static void looks_at_a_request(struct glock_holder *asked)
 	glock_set_dirty(gl, 1);
 	glock_set_pages(gl, 1);
 	SAME(glock_statistics(gl, &stats), 0);
+	SAME(glock_count_uses(gl, GLOCK_SH, 0), 0);
 }
 
 /* The functions of a lock that is held while another request of this node waits for it. */
@@ -72,17 +73,22 @@ static void uses_a_lock(struct glock_holder *held)
 	SAME(glock_downgrade(held, GLOCK_SH), 0);
 }
 
-/* Another node keeps gl the whole time. A function that waited for it would never return. */
+/*
+ * Another node keeps gl the whole time. A function that waited for it would never return, so the
+ * alarm ends the test. All calls together take some milliseconds.
+ */
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;
 	struct glock_statistics type = {.size = sizeof(type)};
 	struct glock_notifier *notifier;
-	pid_t pid = start(keeps, NULL);
 	uint64_t cursor = 0;
 	struct glock *mine;
 	char line[100];
+	pid_t pid;
 
+	alarm(SOON_S);
+	pid = start(keeps, NULL);
 	UNTIL(shared->cell[0]);
 	begin();
 	mine = get(space, GLOCK_INODE, 2);
@@ -125,6 +131,7 @@ static void at_once(void)
 	SAME(glock_dq(&waits), 0);
 	glock_put(mine);
 	SAME(shared->cell[2], 0);
+	alarm(0);
 	shared->cell[1] = 1;
 	join(pid);
 	end();
@@ -1074,7 +1081,9 @@ static void removed_file_while_in_an_operation(void)
 	did.in_th = removes_in_th;
 	SAME(glock_nq(&gh), 0);
 	UNTIL(shared->cell[0]);
+	alarm(SOON_S); /* ends the test if the caches stay */
 	UNTIL(did.invals);
+	alarm(0);
 	SAME(glock_wait(&gh, 0, 0), -EIO);
 	glock_put(other);
 	end();

@@ -307,6 +307,7 @@ def a_command_of_another_user_cannot_touch_the_space():
 def an_heir_is_not_left_alone_in_a_new_space():
     """No process but the command keeps its node alive. Neither rm nor an opener may begin anew."""
     p = holder()
+    command = subprocess.run(["pgrep", "-P", str(p.pid)], capture_output=True, text=True, check=True).stdout.strip()
     p.kill()
     p.wait()
     r = glock("rm", "s")
@@ -317,7 +318,9 @@ def an_heir_is_not_left_alone_in_a_new_space():
         f.seek(8)
         f.write(b"\x4d")
     r = glock("run", "s", "n", "true")
-    assert r.returncode and "end the processes that use it" in r.stderr, r
+    assert r.returncode and "another version of glock made it" in r.stderr and "(layout 77; " in r.stderr, r
+    # the only process that keeps the space is the command, which has a descriptor of an alive file
+    assert f"end process {command} (" in r.stderr, r
     p.stdin.close()
     wait_for(lambda: glock("run", "s", "n", "true").returncode == 0)
     assert not [name for name in os.listdir(os.environ["GLOCK_DIR"]) if name.endswith(",alive")]

@@ -82,8 +82,8 @@ def definition(name, o2top):
     """Returns a file of contrib that runs the o2top of the test."""
     with open(os.path.join(CONTRIB, name), encoding="utf-8") as file:
         text = file.read()
-    assert "/usr/sbin/o2top" in text
-    return text.replace("/usr/sbin/o2top", o2top)
+    assert "/usr/bin/o2top" in text
+    return text.replace("/usr/bin/o2top", o2top)
 
 
 def write(path, text, mode=0o644):

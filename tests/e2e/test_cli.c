@@ -283,19 +283,19 @@ static void assert_word(const char *where, const char *text, const char *from, c
 static void texts_name_every_column_and_key(void **state)
 {
 	int status;
-	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.1.scd");
 	char *bash = source_text("contrib/o2top.bash");
 
 	(void)state;
 	for (size_t i = 0; i < tui_n_columns; i++) {
 		assert_word("--help", help, "--columns LIST", "--no-mouse", tui_columns[i].name);
-		assert_word("o2top(8)", man, "*--columns* _LIST_", "*--no-mouse*",
+		assert_word("o2top(1)", man, "*--columns* _LIST_", "*--no-mouse*",
 			    tui_columns[i].name);
 		assert_word("o2top.bash", bash, "local columns=", "\n", tui_columns[i].name);
 	}
 	for (int k = 0; k < SORT_KEYS; k++) {
 		assert_word("--help", help, "--sort COLUMN", "--details", sort_key_names[k]);
-		assert_word("o2top(8)", man, "*--sort* _COLUMN_", "*--details*", sort_key_names[k]);
+		assert_word("o2top(1)", man, "*--sort* _COLUMN_", "*--details*", sort_key_names[k]);
 		assert_word("o2top.bash", bash, "local keys=", "\n", sort_key_names[k]);
 	}
 	free(help);
@@ -306,7 +306,7 @@ static void texts_name_every_column_and_key(void **state)
 static void texts_name_every_option(void **state)
 {
 	int status;
-	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.1.scd");
 	char *bash = source_text("contrib/o2top.bash");
 
 	(void)state;
@@ -319,7 +319,7 @@ static void texts_name_every_option(void **state)
 			continue;
 		snprintf(option, sizeof(option), "--%s", o->name);
 		assert_word("--help", help, "usage:", "Exit status", option);
-		assert_word("o2top(8)", man, "# OPTIONS", "# FILES", option);
+		assert_word("o2top(1)", man, "# OPTIONS", "# FILES", option);
 		assert_word("o2top.bash", bash, "[[ $cur == -* ]]", "return", option);
 	}
 	free(help);

@@ -553,14 +553,14 @@ def limits_of_one_file_system():
 
 @tap.test
 def codes_are_documented():
-    """o2top(8) has a line for each code of a limit and of an advice, and no other."""
+    """o2top(1) has a line for each code of a limit and of an advice, and no other."""
     src = os.path.join(DATA, "..", "..", "src", "o2top")
     with open(f"{src}/advice/advice.c") as f:
         codes = re.findall(r'\{"([A-Z_]+)", \w+, say_', f.read())
     with open(f"{src}/views/check.c") as f:
         codes += re.findall(r'"([A-Z_]+)"', re.search(r"codes\[LIMITS\] = \{([^}]*)\}", f.read())[1])
     assert len(codes) == len(set(codes)) > 10, codes
-    with open(os.path.join(DATA, "..", "..", "man", "o2top.8.scd")) as f:
+    with open(os.path.join(DATA, "..", "..", "man", "o2top.1.scd")) as f:
         table = f.read().split("## Codes\n")[1].split("\n# ")[0]
     documented = [c.replace("\\", "") for c in re.findall(r"(?m)^\|[:\[ ]+([A-Z\\_]+)$", table)]
     assert sorted(documented) == sorted(codes), set(documented) ^ set(codes)

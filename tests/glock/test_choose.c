@@ -9,7 +9,9 @@
 
 #include "rig.h"
 
-enum { N = 4, USE_US = 10 };
+#include <unistd.h>
+
+enum { N = 7, USE_US = 10 };
 #define RIG_US 1000ll
 
 static struct glock *groups[N];
@@ -140,8 +142,8 @@ static void choose_skips_refused(void **state)
 		rig_pass(RIG_MS);
 	}
 	assert_int_equal(counts[0] + counts[1], 0);
-	refuse(2);
-	refuse(3);
+	for (size_t i = 2; i < N; i++)
+		refuse(i);
 	assert_int_equal(choose(GLOCK_CHOOSE_TRY), -EAGAIN);
 	assert_true(choose(0) >= 0);
 	rig_pass(1100 * RIG_MS);
@@ -156,13 +158,11 @@ static void choose_skips_refused(void **state)
 	put_groups();
 }
 
-/* Without a free glock, the one with the shortest wait comes first. */
-static void choose_shortest_wait(void **state)
+/* Other nodes use each group for 5 ms, but group 2 for 1 ms. */
+static void learn_waits(void)
 {
-	(void)state;
-	open_groups();
-	for (size_t i = 0; i < N; i++) {
-		for (int k = 0; k < 20; k++) {
+	for (int k = 0; k < 20; k++) {
+		for (size_t i = 0; i < N; i++) {
 			rig_nq(&gh, groups[i], GLOCK_EX, 0);
 			rig_pass((i == 2 ? 1 : 5) * RIG_MS); /* until the grant */
 			rig_answer(0);
@@ -171,6 +171,14 @@ static void choose_shortest_wait(void **state)
 		}
 	}
 	*rig.log = '\0';
+}
+
+/* Without a free glock, the one with the shortest wait comes first. */
+static void choose_shortest_wait(void **state)
+{
+	(void)state;
+	open_groups();
+	learn_waits();
 	assert_true(forecast(2).wait < forecast(1).wait);
 	assert_true(forecast(2).wait > 0);
 	assert_int_equal(choose(0), 2);
@@ -289,6 +297,54 @@ static void choose_explores(void **state)
 	put_groups();
 }
 
+/* Counts the answers of `ms` milliseconds that are not glock 0. */
+static unsigned int others_in(int ms)
+{
+	unsigned int others = 0;
+
+	for (int k = 0; k < ms; k++) {
+		others += choose(GLOCK_CHOOSE_TRY) != 0;
+		rig_pass(RIG_MS);
+	}
+	return others;
+}
+
+/* Of seven glocks six are known: a node learns once a second. Before, it learns more often. */
+static void choose_explores_seldom(void **state)
+{
+	(void)state;
+	open_groups();
+	for (size_t i = 0; i < N - 1; i++) {
+		learn(i, USE_US * RIG_US);
+		if (i)
+			give_up(i);
+		choose(GLOCK_CHOOSE_TRY); /* the first one only begins the first pause */
+		if (i == 0)
+			assert_in_range(others_in(1000), 10, 100);
+	}
+	others_in(1000); /* until the last short pause is over */
+	assert_in_range(others_in(5000), 4, 6);
+	put_groups();
+}
+
+/* Each thread of the node that waits doubles the wait of a glock. So the shortest one gets long. */
+static void choose_leaves_waiters(void **state)
+{
+	struct glock_holder waiting[3];
+
+	(void)state;
+	open_groups();
+	learn_waits();
+	assert_int_equal(choose(0), 2);
+	for (size_t k = 0; k < ARRAY_SIZE(waiting); k++)
+		rig_nq(&waiting[k], groups[2], GLOCK_EX, GLOCK_NOPID);
+	assert_int_not_equal(choose(0), 2);
+	rig_answer(0);
+	for (size_t k = 0; k < ARRAY_SIZE(waiting); k++)
+		rig_dq(&waiting[k]);
+	put_groups();
+}
+
 /* Threads of a node that have to wait ask for different glocks. */
 static void choose_spreads_waiters(void **state)
 {
@@ -340,12 +396,13 @@ static void choose_forecasts_type(void **state)
 	put_groups();
 }
 
-/* A holder and an open request do not delay the answers. */
+/* A holder and an open request do not delay the answers. The alarm ends a wait. */
 static void choose_at_once(void **state)
 {
 	struct glock_holder other;
 
 	(void)state;
+	alarm(4);
 	open_groups();
 	rig_hold(&gh, groups[0], GLOCK_EX, 0);
 	rig_nq(&other, groups[1], GLOCK_EX, 0);
@@ -358,6 +415,7 @@ static void choose_at_once(void **state)
 	rig_dq(&other);
 	rig_dq(&gh);
 	put_groups();
+	alarm(0);
 }
 
 static void choose_refuses_mistakes(void **state)
@@ -396,11 +454,16 @@ static void choice_wait_gets_old(void **state)
 	assert_int_equal(glock__choice_wait(&s, &c, 2000 * RIG_MS), 6000);
 	glock__choice_failed(&c, 0);
 	assert_int_equal(glock__choice_wait(&s, &c, 0), 22000);
+	for (int i = 0; i < 9; i++)
+		glock__choice_failed(&c, 0);
+	assert_int_equal(glock__choice_wait(&s, &c, 0), 64 * 11000);
+	assert_true(glock__choice_refused(&c, 7990 * RIG_MS));
+	assert_false(glock__choice_refused(&c, 8010 * RIG_MS));
 	glock__choice_granted(&c);
 	assert_int_equal(glock__choice_wait(&s, &c, 0), 11000);
 	assert_int_equal(glock__choice_use(&c), -1);
 	for (int i = 0; i < GLOCK__USES_KNOWN; i++)
-		glock__choice_used(&c, INT64_MAX);
+		glock__choice_used(&c, 5000 * RIG_MS);
 	assert_int_equal(glock__choice_use(&c), UINT32_MAX);
 }
 
@@ -501,6 +564,8 @@ int main(void)
 	    RIG_TEST(choose_refuses_mistakes),
 	    RIG_TEST(choose_explores),
 	    RIG_TEST(choose_spreads_waiters),
+	    RIG_TEST(choose_leaves_waiters),
+	    RIG_TEST(choose_explores_seldom),
 	    RIG_TEST(choose_forecasts_type),
 	    RIG_TEST(choose_at_once),
 	    cmocka_unit_test(choice_wait_gets_old),

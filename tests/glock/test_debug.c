@@ -8,6 +8,8 @@
 #include "../fork_quietly.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,14 +88,15 @@ static void debug_to_a_file(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "of another run\n", 15), 15);
 	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
 	assert_int_equal(open_it(), 0);
 	line = make_mistakes();
 	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
-	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
 	close(fd);
 	unlink(path);
-	expect(text, "glock[");
+	expect(text, "of another run\nglock[");
 	expect(text, "no type 20");
 	expect(text, "glock 2:7: 1 reference from ");
 	expect(text, here(line));
@@ -162,14 +165,71 @@ static void debug_to_no_file(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
-int main(void)
+/* Makes a file of this user that runs this program as another user. Returns false without one. */
+static bool make_setuid(char *path)
+{
+	int to = mkstemp(path), from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char buf[65536];
+	ssize_t n;
+	bool made;
+
+	assert_true(to >= 0 && from >= 0);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(to, buf, (size_t)n), n);
+	made = !fchown(to, 65534, 65534) && !fchmod(to, 04755);
+	close(from);
+	close(to);
+	return made;
+}
+
+enum { SKIPS = 77 };
+
+/* The setuid program. Only an open that fails has a message. */
+static int run_as_setuid(void)
+{
+	return !getauxval(AT_SECURE) ? SKIPS : glock_space_open("", NULL, &space) != -EINVAL;
+}
+
+/* The environment of a setuid program is that of another user, who must not choose a file. */
+static void debug_in_a_setuid_program(void **state)
+{
+	char path[] = "/tmp/glock-setuid-XXXXXX", text[1024] = "";
+	int ends[2], status;
+	bool made = make_setuid(path);
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = made ? fork_quietly() : -1;
+	if (!pid) {
+		dup2(ends[1], 2);
+		setenv("GLOCK_DEBUG", "stderr", 1);
+		execl(path, path, "setuid", NULL);
+		_exit(SKIPS);
+	}
+	close(ends[1]);
+	if (made)
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	unlink(path);
+	if (!made || status == SKIPS << 8) {
+		close(ends[0]);
+		skip(); /* only root can make such a file, and only where the mount allows setuid */
+	}
+	assert_int_equal(status, 0);
+	assert_int_equal(read(ends[0], text, sizeof(text) - 1), 0);
+	close(ends[0]);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(debug_log_of_the_program), cmocka_unit_test(debug_to_a_file),
 	    cmocka_unit_test(debug_counts_references),  cmocka_unit_test(debug_to_stderr),
-	    cmocka_unit_test(debug_to_no_file),
+	    cmocka_unit_test(debug_to_no_file),		cmocka_unit_test(debug_in_a_setuid_program),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "setuid"))
+		return run_as_setuid();
 	unsetenv("GLOCK_DEBUG");
 	return RUN_TESTS(tests);
 }

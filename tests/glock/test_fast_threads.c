@@ -168,29 +168,33 @@ static void fast_comes_back(void **state)
 	}
 }
 
-/* Gets any glock, as an allocator does. Returns its index. */
-static int get_any(struct glock_holder *gh)
+/* Gets one of the first n glocks of the list, as an allocator does. Returns its index. */
+static int get_any(struct glock_holder *gh, int n, struct glock *const *list)
 {
 	for (;;) {
-		int i = glock_choose(GLOCKS, gls, GLOCK_EX, GLOCK_CHOOSE_TRY);
+		int i = glock_choose((size_t)n, list, GLOCK_EX, GLOCK_CHOOSE_TRY);
 		unsigned int flags = i == -EAGAIN ? 0 : GLOCK_TRY;
 
 		if (i == -EAGAIN)
-			i = glock_choose(GLOCKS, gls, GLOCK_EX, 0);
-		assert_true(i >= 0 && i < GLOCKS);
-		glock_holder_init(gh, gls[i], GLOCK_EX, flags);
+			i = glock_choose((size_t)n, list, GLOCK_EX, 0);
+		assert_true(i >= 0 && i < n);
+		glock_holder_init(gh, list[i], GLOCK_EX, flags);
 		if (!glock_nq(gh))
 			return i;
 	}
 }
 
+/* Each thread has a list of its own, of one glock or more. */
 static void *chooser(void *arg)
 {
-	(void)arg;
+	struct glock *list[GLOCKS];
+	int length = 1 + (int)(uintptr_t)arg % GLOCKS;
+
+	memcpy(list, gls, sizeof(list));
 	for (int n = 0; n < 5000; n++) {
 		struct glock_forecast f = {.size = sizeof(f)};
 		struct glock_holder gh;
-		int i = get_any(&gh);
+		int i = get_any(&gh, length, list);
 
 		guarded_use(&guarded[i], GLOCK_EX);
 		assert_int_equal(glock_dq(&gh), 0);
@@ -209,7 +213,7 @@ static void choose_threads(void **state)
 	atom_store32(&stop, 0);
 	assert_int_equal(pthread_create(&other, NULL, disturb, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, chooser, NULL), 0);
+		assert_int_equal(pthread_create(&t[i], NULL, chooser, (void *)(uintptr_t)i), 0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(t[i], NULL), 0);
 	atom_store32(&stop, 1);

@@ -44,6 +44,7 @@ static void holder_refuses_nonsense(void **state)
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
 	/* of GFS2's types only inodes have DF; a program's own type may have it */
 	assert_int_equal(nq(&a, rgrp, GLOCK_DF, 0), -EINVAL);
+	assert_non_null(strstr(rig.messages, "test_holder.c:")); /* the call site */
 	rig_expect_message("mode");
 	assert_int_equal(nq(&a, own, GLOCK_DF, 0), 0);
 	rig_run();
@@ -65,6 +66,27 @@ static void holder_refuses_nonsense(void **state)
 }
 
 /* PRIORITY: goes before all waiters; for journals during recovery. */
+/* A glock that the program has put is free, or another thread uses it. */
+static void holder_without_a_reference(void **state)
+{
+	struct glock_holder gh;
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	glock_put(gl);
+	for (unsigned int flags = 0; flags <= GLOCK_ASYNC; flags += GLOCK_ASYNC) {
+		*rig.messages = '\0';
+		glock_holder_init(&gh, gl, GLOCK_EX, flags);
+		assert_int_equal(glock_nq(&gh), -EINVAL);
+		assert_non_null(strstr(rig.messages, "no reference"));
+		assert_int_equal(glock_dq(&gh), -EINVAL);
+	}
+	rig_expect("");
+	rig_close();
+}
+
 static void holder_priority(void **state)
 {
 	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
@@ -473,6 +495,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    HOLDER_TEST(holder_refuses_nonsense),
+	    cmocka_unit_test(holder_without_a_reference),
 	    HOLDER_TEST(holder_priority),
 	    HOLDER_TEST(holder_priority_while_entering),
 	    HOLDER_TEST(holder_recursion),

@@ -6,6 +6,7 @@
  */
 #include "glock/state/busy.h"
 #include "glock/state/find.h"
+#include "glock/state/lru.h"
 
 #include "rig.h"
 
@@ -318,9 +319,9 @@ static void machine_give_back(void **state)
 	gl = rig_glock(GLOCK_INODE, 3); /* in use again */
 	*rig.log = '\0';
 	rig.lm.events->give_back(rig.space, 1u << 1);
-	assert_int_equal(rig.space->lru.n, 299);
+	assert_int_equal(glock__lru_count(rig.space), 299);
 	rig_run();
-	assert_int_equal(rig.space->lru.n, 299 - 64);
+	assert_int_equal(glock__lru_count(rig.space), 299 - 64);
 	assert_non_null(strstr(rig.log, "th:UN:3 inval:3 convert:NL unlock"));
 	for (uint64_t i = 0; i < 300; i++) {
 		struct glock *there;
@@ -336,11 +337,11 @@ static void machine_give_back(void **state)
 	*rig.log = '\0';
 	rig.lm.events->give_back(rig.space, 1u << 0);
 	rig_run();
-	assert_int_equal(rig.space->lru.n, 299 - 64);
+	assert_int_equal(glock__lru_count(rig.space), 299 - 64);
 	rig.demote_ok = 1;
 	rig.lm.events->give_back(rig.space, 1u << 0 | 1u << 1);
 	rig_run();
-	assert_int_equal(rig.space->lru.n, 299 - 3 * 64);
+	assert_int_equal(glock__lru_count(rig.space), 299 - 3 * 64);
 	*rig.log = '\0';
 	glock_put(gl);
 }
@@ -454,6 +455,7 @@ static void machine_frozen_replies(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
 	struct glock *third = rig_glock(GLOCK_INODE, 3);
+	bool granted;
 
 	(void)state;
 	rig_hold(&b, other, GLOCK_SH, 0);
@@ -478,8 +480,14 @@ static void machine_frozen_replies(void **state)
 	assert_false(third->flags & GLOCK__F_FROZEN);
 	assert_true(glock_poll(&b));
 	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	/* nor a grant to a holder with RECOVER */
+	rig_nq(&b, third, GLOCK_EX, GLOCK_RECOVER);
+	rig_answer(0);
+	granted = glock_poll(&b);
 	rig.lm.events->thaw(rig.space);
 	rig_run();
+	rig_dq(&b);
+	assert_true(granted);
 	glock_put(third);
 	/* demotes to UN go through */
 	rig.lm.events->block(rig.space);

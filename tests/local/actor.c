@@ -348,6 +348,18 @@ void actor_main(int argc, char **argv)
 
 /* ---- the test's side ---- */
 
+static pid_t living[32]; /* the first of the actors that were started and not ended */
+
+/* Replaces the first entry that is `old`. */
+static void note_living(pid_t old, pid_t new)
+{
+	for (size_t i = 0; i < sizeof(living) / sizeof(*living); i++)
+		if (living[i] == old) {
+			living[i] = new;
+			return;
+		}
+}
+
 void actor_start(struct actor *a)
 {
 	int to[2], from[2];
@@ -365,6 +377,7 @@ void actor_start(struct actor *a)
 		execl("/proc/self/exe", "actor", "actor", (char *)NULL);
 		_exit(127);
 	}
+	note_living(0, a->pid);
 	close(to[0]);
 	close(from[1]);
 	a->in = to[1];
@@ -426,6 +439,7 @@ static void reap(struct actor *a)
 	close(a->in);
 	fclose(a->out);
 	assert_int_equal(waitpid(a->pid, &status, 0), a->pid);
+	note_living(a->pid, 0);
 	a->pid = 0;
 }
 
@@ -447,11 +461,30 @@ void actor_begin(struct actor *a, const char *space, const char *how)
 	assert_int_equal(actor_do(a, "open %s %s", space, how), 0);
 }
 
+/* Kills the actors of a test that failed: a stopped one would keep the next test waiting. */
+static bool kill_living(void)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(living) / sizeof(*living); i++) {
+		if (!living[i])
+			continue;
+		print_error("left: process %d\n", (int)living[i]);
+		kill(living[i], SIGKILL);
+		waitpid(living[i], NULL, 0);
+		living[i] = 0;
+		any = true;
+	}
+	return any;
+}
+
 int actors_left(const char *space)
 {
 	struct inside in;
 	struct actor a;
 
+	if (kill_living())
+		return -1;
 	actor_begin(&a, space, ""); /* a process that joins reaps the dead nodes */
 	actor_end(&a);
 	inside_look(space, &in);

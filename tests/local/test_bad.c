@@ -23,7 +23,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -119,6 +121,11 @@ static void directories(void **state)
 	actor_do(&a, "dir %s/.", getenv("GLOCK_DIR")); /* the same directory */
 	assert_int_equal(actor_do(&a, "open x"), 0);
 	actor_end(&a);
+	/* a directory that others may read, and that belongs to another user */
+	assert_int_equal(chmod(other, 0755), 0);
+	assert_true(geteuid() || !chown(other, 12345, 12345));
+	setenv("GLOCK_DIR", other, 1);
+	assert_int_equal(try_open("x"), 0);
 	setenv("GLOCK_DIR", "/nowhere/at/all", 1);
 	assert_int_equal(try_open("x"), -ENOENT);
 	setenv("GLOCK_DIR", "/proc", 1);
@@ -233,6 +240,34 @@ static int remove_default_dirs(void **state)
 	snprintf(command, sizeof(command), "rm -rf /dev/shm/glock-%u /dev/shm/glock-g%u", USER,
 		 USER);
 	return system(command);
+}
+
+/* Without GLOCK_DIR the user alone names the directory. No other variable does. */
+static void default_directory(void **state)
+{
+	static const char *const others[] = {"HOME", "TMPDIR", "XDG_RUNTIME_DIR"};
+	char dir[64], path[128], *old[3];
+	bool there;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/dev/shm/glock-%u", geteuid());
+	snprintf(path, sizeof(path), "%s/test-bad-%d", dir, (int)getpid());
+	snprintf(test_dir, sizeof(test_dir), "%s", getenv("GLOCK_DIR"));
+	for (int i = 0; i < 3; i++) {
+		old[i] = getenv(others[i]);
+		setenv(others[i], test_dir, 1);
+	}
+	unsetenv("GLOCK_DIR");
+	actor_start(&a);
+	setenv("GLOCK_DIR", test_dir, 1);
+	for (int i = 0; i < 3; i++)
+		old[i] ? setenv(others[i], old[i], 1) : unsetenv(others[i]);
+	assert_int_equal(actor_do(&a, "open test-bad-%d", (int)getpid()), 0);
+	there = !access(path, F_OK);
+	actor_end(&a);
+	unlink(path);
+	rmdir(dir); /* if this test made it */
+	assert_true(there);
 }
 
 /* Any user can make a name in /dev/shm first. No process opens a space there; no reader looks. */
@@ -364,6 +399,17 @@ static void patch(const char *name, off_t where, const void *bytes, size_t n)
 	close(fd);
 }
 
+/* The actor's last message names that process, and no other one. */
+static void assert_names(struct actor *actor, pid_t pid)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%d", (int)pid);
+	assert_int_equal(actor_do(actor, "said %s", word), 1);
+	assert_int_equal(actor_do(actor, "said process"), 1);
+	assert_int_equal(actor_do(actor, "said processes"), 0);
+}
+
 static void other_versions(void **state)
 {
 	const uint32_t version = 77;
@@ -374,6 +420,11 @@ static void other_versions(void **state)
 	assert_int_equal(actor_do(&b, "open version"), 0);
 	patch("version", offsetof(struct head, layout), &version, sizeof(version));
 	assert_int_equal(try_open("version"), -EPROTO); /* the file is in use */
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open version"), -EPROTO);
+	assert_names(&a, b.pid);
+	assert_int_equal(actor_do(&a, "said (layout"), 1);
+	actor_kill(&a);
 	actor_end(&b);
 	actor_start(&b);
 	assert_int_equal(actor_do(&b, "open version"), 0); /* the library makes it anew */
@@ -383,6 +434,56 @@ static void other_versions(void **state)
 	assert_int_equal(try_open("version"), 0);
 	assert_int_equal(truncate(at("version"), 0), 0);
 	assert_int_equal(try_open("version"), 0);
+}
+
+/* Maps the file and locks the byte of a slot, as a process of each version does. Never returns. */
+static void live_in(const char *name, int ready)
+{
+	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 3, .l_len = 1};
+	int fd = open(at(name), O_RDWR);
+	void *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd >= 0 && map != MAP_FAILED && !fcntl(fd, F_OFD_SETLK, &fl) && !close(fd))
+		(void)!write(ready, "", 1);
+	for (;;)
+		pause();
+}
+
+/*
+ * A file of a version that is not known here: only magic, layout and the locks are as ever. The
+ * message names the process that has to end. Then the library makes the file anew.
+ */
+static void unknown_version(void **state)
+{
+	const struct head_start head = {.magic = LOCAL_MAGIC, .layout = 99};
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	(void)state;
+	make("future", "");
+	make("future2", "");
+	patch("future", 0, &head, sizeof(head));
+	assert_int_equal(truncate(at("future"), 123456789), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid)
+		live_in("future", ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	actor_start(&b);
+	assert_int_equal(actor_do(&b, "open future2"), 0); /* another space in the directory */
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open future"), -EPROTO);
+	assert_names(&a, pid);
+	assert_int_equal(actor_do(&a, "said 99"), 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(actor_do(&a, "open future"), 0);
+	actor_end(&a);
+	actor_end(&b);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /*
@@ -611,10 +712,12 @@ static void opened_by_a_stopped_process(void **state)
 
 /* ---- a file that goes ---- */
 
+/* A node notices within a second. The time is for a busy machine. */
 static void wait_until_invalid(struct actor *who)
 {
-	while (actor_do(who, "valid 0"))
+	for (int i = 0; i < 500 && actor_do(who, "valid 0"); i++)
 		usleep(10000);
+	assert_int_equal(actor_do(who, "valid 0"), 0);
 }
 
 static void removed(void **state)
@@ -810,10 +913,12 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(directories),
 	    cmocka_unit_test(shared_file_systems),
 	    cmocka_unit_test(read_only_directory),
+	    cmocka_unit_test(default_directory),
 	    cmocka_unit_test_teardown(default_directory_of_others, remove_default_dirs),
 	    cmocka_unit_test(others_files),
 	    cmocka_unit_test(files_of_something_else),
 	    cmocka_unit_test(other_versions),
+	    cmocka_unit_test(unknown_version),
 	    cmocka_unit_test(memory_of_no_table),
 	    cmocka_unit_test(no_memory),
 	    cmocka_unit_test(limits),

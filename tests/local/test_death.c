@@ -553,18 +553,19 @@ static void forks_and_descriptors(void **state)
 	actor_end(&a);
 }
 
-/* For other nodes, a withdrawn process is like a dead one. */
+/* For other nodes, a withdrawn process is like a dead one. They recover what it left. */
 static void withdrawn(void **state)
 {
 	(void)state;
 	begin(&a, "");
-	begin(&b, "");
+	begin(&b, "recover");
 	assert_int_equal(actor_do(&a, "nq 0 8 EX 0"), 0);
 	assert_int_equal(actor_do(&b, "nq 0 8 EX 0x40"), 0);
 	assert_int_equal(actor_do(&a, "nq 1 9 SH 0"), 0);
 	assert_int_equal(actor_do(&a, "withdraw"), 0);
 	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
 	assert_int_equal(actor_do(&b, "died 0"), 1);
+	assert_int_equal(actor_do(&b, "recovered"), 1);
 	assert_int_equal(actor_do(&a, "valid 0"), 0);
 	assert_int_equal(actor_do(&a, "nq 2 10 SH 0"), -EIO);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);

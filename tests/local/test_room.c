@@ -77,7 +77,11 @@ static void idle_locks(void)
 	for (uint64_t i = 0; i < 5000 && refused < 3; i++)
 		refused += tries_without_memory(5000000 + i) > 0;
 	assert_int_equal(refused, 3);
+	/* A node without idle locks takes from others. */
+	actor_begin(&c, "x", "");
+	assert_int_equal(actor_do(&c, "keep 500 SH"), 500);
 	check_tables();
+	actor_kill(&c);
 	actor_end(&a);
 	actor_end(&b);
 	assert_int_equal(actors_left("x"), 0);

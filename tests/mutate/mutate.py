@@ -37,6 +37,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -303,15 +304,19 @@ class Copy:
         env['GLOCK_ONLY'] = env['ADVERSARY'] = function
         env['GLOCK_DIR'] = self.shm
         env['ADVERSARY_S'] = '10'  # the test's own limit
-        process = subprocess.Popen(test['cmd'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   cwd=test['workdir'] or self.build, env=env,
-                                   encoding='utf-8', errors='replace', start_new_session=True)
-        try:
-            out, _ = process.communicate(timeout=min(SECONDS, test['timeout'] or SECONDS))
-        except subprocess.TimeoutExpired:
-            out = ''
-        end_session(process.pid)
-        process.wait()
+        # A file, because a process that the test left stopped would keep a pipe open.
+        with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
+            process = subprocess.Popen(test['cmd'], stdout=output, stderr=subprocess.STDOUT,
+                                       cwd=test['workdir'] or self.build, env=env,
+                                       start_new_session=True)
+            try:
+                process.wait(timeout=min(SECONDS, test['timeout'] or SECONDS))
+                output.seek(0)
+                out = output.read()
+            except subprocess.TimeoutExpired:
+                out = ''
+            end_session(process.pid)
+            process.wait()
         shutil.rmtree(self.shm, ignore_errors=True)
         os.makedirs(self.shm)
         named = re.findall(r'^(not ok|ok) \d+ -? ?(.*)$', out, re.M)

@@ -2,11 +2,13 @@
 /* test_process.c - tests forks, a space that is gone, threads, attached databases and copies. */
 #include "rig.h"
 
-#include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define APP "file:app.db?vfs=glock"
@@ -95,22 +97,6 @@ static void a_child_does_not_touch_the_parents_journal(void)
 
 /* ---- a space that is gone ---- */
 
-static void remove_spaces(void)
-{
-	const char *name = getenv("GLOCK_DIR");
-	DIR *dir = opendir(name);
-	struct dirent *e;
-	char path[4096];
-
-	CHECK(dir);
-	while ((e = readdir(dir)))
-		if (e->d_name[0] != '.') {
-			snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
-			SAME(unlink(path), 0);
-		}
-	closedir(dir);
-}
-
 static bool no_io(int rc)
 {
 	return rc == SQLITE_BUSY || rc == SQLITE_IOERR_LOCK || rc == SQLITE_IOERR_WRITE ||
@@ -145,7 +131,7 @@ static void withdraw(const char *begin)
 	sqlite3_close(db);
 	/* a process of a new space finds the database as it was */
 	peer = peer_start(APP, NULL, 100);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 0) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 0) FROM t"), SQLITE_OK);
 	peer_end(&peer);
 	SAME(bytes_of("app.db"), before);
 }
@@ -153,6 +139,32 @@ static void withdraw(const char *begin)
 static void without_its_space_a_reader_that_wants_to_write_fails(void)
 {
 	withdraw("SELECT n FROM t");
+}
+
+/* Begins no transaction with a lock that it kept. */
+static void without_its_space_a_repeated_read_fails(void)
+{
+	int rc = SQLITE_OK;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	remove_spaces();
+	/* The lock that the connection keeps goes after 50 ms without a transaction. */
+	for (int i = 0; i < 5000 && !logged("withdra"); i++) {
+		sql(db, "SELECT n FROM t");
+		nap_ms(1);
+	}
+	CHECK(logged("withdra"));
+	/* The library tells each holder after the log. */
+	for (int i = 0; i < 1000 && !rc; i++) {
+		rc = sql(db, "SELECT n FROM t");
+		nap_ms(1);
+	}
+	CHECK(no_io(rc));
+	sqlite3_close(db);
 }
 
 static void without_its_space_a_reserved_lock_does_not_write(void)
@@ -254,8 +266,37 @@ static void a_long_reader_after_a_write_lets_others_read(void)
 	db = open_db(APP, NULL);
 	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
 	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 1) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 1) FROM t"), SQLITE_OK);
 	SAME(sql(db, "COMMIT"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+/* A cursor keeps SHARED over a commit of its connection. Others read, and may begin to write. */
+static void an_open_cursor_over_a_commit_lets_others_read(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	sqlite3_stmt *cursor;
+	sqlite3 *db;
+	int rc = SQLITE_OK;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "INSERT INTO t VALUES(1), (2)"), SQLITE_OK);
+	SAME(sqlite3_prepare_v2(db, "SELECT n FROM t", -1, &cursor, NULL), SQLITE_OK);
+	for (int i = 0; i < 3; i++) {
+		SAME(sqlite3_step(cursor), SQLITE_ROW);
+		SAME(sql(db, "UPDATE t SET n = n + 10"), SQLITE_OK);
+		SAME(peer_do(&peer, "SELECT be(min(n) >= 10) FROM t"), SQLITE_OK);
+	}
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE; UPDATE t SET n = 7"), SQLITE_OK);
+	SAME(peer_do(&peer, "COMMIT") & 0xff, SQLITE_BUSY);
+	SAME(sqlite3_finalize(cursor), SQLITE_OK);
+	for (int i = 0; i < 100 && (rc = peer_do(&peer, "COMMIT")); i++)
+		nap_ms(10);
+	SAME(rc, SQLITE_OK);
+	SAME(value(db, "SELECT sum(n) FROM t"), 3 * 7);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
 }
@@ -276,6 +317,99 @@ static void two_connections_of_a_process_read_after_a_write(void)
 		SAME(sql(one, "COMMIT"), SQLITE_OK);
 	}
 	SAME(sqlite3_close(one) | sqlite3_close(two), SQLITE_OK);
+}
+
+/* ---- locks that are kept between transactions ---- */
+
+enum { MANY = 3000 };
+
+static void say_many(struct peer *p, const char *text, size_t n)
+{
+	char *all = malloc(n * (strlen(text) + 1) + 1), *at = all;
+
+	CHECK(all);
+	for (size_t i = 0; i < n; i++)
+		at = stpcpy(stpcpy(at, text), ";");
+	peer_say(p, all);
+	free(all);
+}
+
+static int64_t answered_at(struct peer *p)
+{
+	SAME(peer_answer(p), SQLITE_OK);
+	return now_us();
+}
+
+/* A process that never stops writing does not keep the other one out until its end. */
+static void two_processes_that_write_all_the_time_take_turns(void)
+{
+	struct peer one = peer_start(APP, NULL, 60000), two = peer_start(APP, NULL, 60000);
+	int64_t begun, at_one, at_two;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(peer_do(&one, "PRAGMA synchronous = off") | peer_do(&two, "PRAGMA synchronous = off"),
+	     SQLITE_OK);
+	begun = now_us();
+	say_many(&one, "UPDATE t SET n = n + 1", MANY);
+	say_many(&two, "UPDATE t SET n = n + 1", MANY);
+	at_one = answered_at(&one) - begun;
+	at_two = answered_at(&two) - begun;
+	/* The answer of the second one may have waited to be read. */
+	CHECK(at_one > at_two * 6 / 10);
+	SAME(value(db, "SELECT n FROM t"), 2 * MANY);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&one);
+	peer_end(&two);
+}
+
+/* A process that wrote and then does nothing gives its locks to the next one at once. */
+static void an_idle_writer_lets_the_next_one_write(void)
+{
+	struct peer peer = peer_start(APP, NULL, 10000);
+	int64_t begun;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	sqlite3_busy_timeout(db, 10000);
+	begun = now_us();
+	for (int i = 0; i < 20; i++) {
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+		SAME(peer_do(&peer, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	}
+	CHECK(now_us() - begun < 40 * 25000); /* an idle lock goes by itself after 50 ms */
+	SAME(value(db, "SELECT n FROM t"), 40);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+/* A waiting process is overtaken for the time `hold` at most, however much the other one writes. */
+static void a_waiting_process_is_overtaken_for_the_hold_time_at_most(void)
+{
+	static const char uri[] = APP "&hold=100000";
+	struct peer peer = peer_start(uri, NULL, 60000);
+	struct pollfd answer = {.fd = peer.from, .events = POLLIN};
+	int64_t begun;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(uri, NULL);
+	sqlite3_busy_timeout(db, 10000);
+	SAME(peer_do(&peer, "PRAGMA synchronous = off"), SQLITE_OK);
+	say_many(&peer, "UPDATE t SET n = n + 1", 20 * MANY); /* it is killed before the end */
+	nap_ms(20);
+	begun = now_us();
+	SAME(sql(db, "UPDATE t SET n = 0"), SQLITE_OK);
+	CHECK(now_us() - begun < 1000000);
+	SAME(poll(&answer, 1, 0), 0);
+	SAME(kill(peer.pid, SIGKILL), 0);
+	SAME(waitpid(peer.pid, NULL, 0), peer.pid);
+	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
 /* ---- several databases ---- */
@@ -364,7 +498,7 @@ static void vacuum_and_vacuum_into_work(void)
 	SAME(value(copy, "SELECT sum(a) FROM u"), 2000 * 2001 / 2);
 	SAME(sqlite3_close(copy), SQLITE_OK);
 	SAME(sql(db, "DELETE FROM u WHERE rowid > 100; VACUUM"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (count(*) = 100) FROM u"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(count(*) = 100) FROM u"), SQLITE_OK);
 	CHECK(gives(db, "PRAGMA integrity_check", "ok"));
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
@@ -383,10 +517,15 @@ int main(int argc, char **argv)
 	    TEST(without_its_space_a_reader_that_wants_to_write_fails),
 	    TEST(without_its_space_a_reserved_lock_does_not_write),
 	    TEST(without_its_space_an_exclusive_lock_does_not_write),
+	    TEST(without_its_space_a_repeated_read_fails),
+	    TEST(two_processes_that_write_all_the_time_take_turns),
+	    TEST(an_idle_writer_lets_the_next_one_write),
+	    TEST(a_waiting_process_is_overtaken_for_the_hold_time_at_most),
 	    TEST(threads_with_a_connection_each_count_together),
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
 	    TEST(a_long_reader_after_a_write_lets_others_read),
+	    TEST(an_open_cursor_over_a_commit_lets_others_read),
 	    TEST(two_connections_of_a_process_read_after_a_write),
 	    TEST(opposite_orders_of_two_databases_end_by_busy),
 	    TEST(a_backup_is_of_one_moment),

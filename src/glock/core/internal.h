@@ -12,18 +12,21 @@
  *                 lock: a thread that finds it set returns. Therefore the thread that clears the
  *                 bit runs the queue or queues work that does. glock__clear_lock() notes that duty,
  *                 and gl_unlock() asserts that it was done.
- *   space->lock   The hash table: which glocks exist.
+ *   space->lock   Which glocks exist. A thread that adds a glock to the table or removes one has
+ *                 this lock and that of the glock's part of the table.
+ *   space->parts[].lock   The chains of that part. A look-up needs no other lock of the table. A
+ *                 thread that makes the table grow or closes the space has all of them.
  *   space->lru.lock, space->work.lock, space->order.lock   The lists of these names.
  *
  *   space->lent.lock   The pool of lent records (lent.h).
  *
- *   Order: space->lock, then gl->lock, then one of lru, work, order, lent, slab or a statistics
- *   record; slab also inside lent. A thread that comes from the list of idle glocks, or from the
- *   pool of lent records, only tries gl->lock.
+ *   Order: space->lock, then parts in their order, then gl->lock, then one of lru, work, order,
+ *   lent, slab or a statistics record; slab also inside lent. A thread that comes from the list of
+ *   idle glocks, or from the pool of lent records, only tries gl->lock.
  *
  * References. gl->users counts the references of the program. gl->pins counts the references of
  * queued or running work, of an open request and of a walk. A glock at UN without a reference
- * leaves the table, under space->lock. In another mode the glock stays on the list of idle glocks.
+ * leaves the table. In another mode the glock stays on the list of idle glocks.
  *
  * Memory. A program may have millions of glocks, of which few are busy at a time. An idle glock has
  * a cache line (struct glock) and a record (record.h). gl_lock() attaches a struct glock__busy.

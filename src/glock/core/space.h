@@ -55,8 +55,22 @@ struct glock__env {
 	struct glock__mem *mem; /* the memory of records; NULL: private memory */
 };
 
+/*
+ * The chains of the table are in so many parts. A chain stays in its part when the table grows, and
+ * the table has this many chains at least.
+ */
+enum { GLOCK__PARTS = 64 };
+
+/* A part of the table, in a cache line of its own: look-ups in different parts share none. */
+struct glock__part {
+	struct glock__lock lock;
+	uint32_t idle; /* idle glocks of this part; an atom */
+	uint32_t unused[14];
+};
+
 struct glock_space {
 	struct glock__lock lock;
+	struct glock__part parts[GLOCK__PARTS];
 	uint32_t *hash; /* chains of glocks, by number */
 	size_t buckets, n_glocks;
 	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
@@ -118,7 +132,6 @@ struct glock_space {
 	struct {
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
-		uint32_t n;           /* idle glocks; the list may have others, too */
 		uint32_t hand;        /* the next glock of a walk through the list; 0: no walk */
 		size_t max;
 		int64_t age;

@@ -96,6 +96,21 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	return 0;
 }
 
+/*
+ * Locks the glock. Returns false without the lock if the program has no reference, because the
+ * glock may be freed then. A freed glock stays readable, and has no busy part.
+ */
+GLOCK__INLINE bool lock_referenced(struct glock *gl)
+{
+	glock__lock_take(&gl->lock);
+	if (__builtin_expect(!gl->users, 0)) {
+		glock__lock_drop(&gl->lock);
+		return false;
+	}
+	gl_locked(gl);
+	return true;
+}
+
 static void sign(struct glock__holder *gh, const char *where)
 {
 	gh->where = where;
@@ -296,7 +311,13 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (notifies)
 		glock__notify_begin(gh);
 	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl, gh);
-	gl_lock(gl);
+	if (!lock_referenced(gl)) {
+		if (inline_work)
+			glock__inline_end(gl);
+		glock__notify_end(gh);
+		glock__order_forget(gl_space(gl), gh);
+		return mistake(gl, gh, "the program has no reference; see glock_get()");
+	}
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
 	if (gh->flags & GLOCK_NOBLOCK)

@@ -490,9 +490,11 @@ int glock_space_close(struct glock_space *space)
 	if (glock__in_work() || glock__tls()->id.recovers == space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);
+	glock__lock_parts(space);
 	busy = any_users(space);
 	if (!busy)
 		atom_store8(&space->closing, true);
+	glock__unlock_parts(space);
 	glock__lock_drop(&space->lock);
 	if (busy) {
 		glock__log_referenced(space);

@@ -2,10 +2,11 @@
 /*
  * find.c - the table of glocks: getting one, putting it, walking over all.
  *
- * The hash table has chains, and grows by doubling, under space->lock. A glock is one cache line.
- * So a lookup reads memory once for the bucket and once for each glock in the chain. A chain has
- * between one and two glocks on average. To count the reference in the record takes a write, but no
- * thread waits for it.
+ * The hash table has chains, and grows by doubling. A glock is one cache line. So a look-up reads
+ * memory once for the bucket and once for each glock in the chain. A chain has between one and two
+ * glocks on average. To count the reference in the record takes a write, but no thread waits for
+ * it. A look-up takes the lock of its part of the table. So threads seldom meet that look for
+ * different glocks.
  *
  * There is at most one glock of a type and number. A glock at UN without references leaves the
  * table under the same lock under which it could be found. Only after that its lock is unlocked at
@@ -29,15 +30,38 @@
 
 enum { FIRST_BUCKETS = 64, LOAD = 2, BATCH = 64 };
 
+static_assert(FIRST_BUCKETS % GLOCK__PARTS == 0, "a chain stays in its part");
+
 static size_t bucket_of(const struct glock_space *space, unsigned int type, uint64_t number)
 {
-	uint64_t h = (number + type * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-
-	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-	return (size_t)(h ^ h >> 33) & (space->buckets - 1);
+	return (size_t)glock__hash_of(type, number) & (space->buckets - 1);
 }
 
-/* Doubles the table. Without memory the table stays as it is. */
+/* ---- the locks of the table ---- */
+
+static struct glock__part *lock_part(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	struct glock__part *part = glock__part_of(space, type, number);
+
+	glock__lock_take(&part->lock);
+	return part;
+}
+
+void glock__lock_parts(struct glock_space *space)
+{
+	for (unsigned int i = 0; i < GLOCK__PARTS; i++)
+		glock__lock_take(&space->parts[i].lock);
+}
+
+void glock__unlock_parts(struct glock_space *space)
+{
+	for (unsigned int i = 0; i < GLOCK__PARTS; i++)
+		glock__lock_drop(&space->parts[i].lock);
+}
+
+/* ---- the chains ---- */
+
+/* Doubles the table. Without memory the table stays as it is. Under space->lock. */
 static void hash_grow(struct glock_space *space)
 {
 	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
@@ -45,6 +69,7 @@ static void hash_grow(struct glock_space *space)
 
 	if (!hash)
 		return;
+	glock__lock_parts(space);
 	space->hash = hash;
 	space->buckets = n;
 	for (size_t i = 0; i < old_n; i++) {
@@ -57,6 +82,7 @@ static void hash_grow(struct glock_space *space)
 			hash[b] = number;
 		}
 	}
+	glock__unlock_parts(space);
 	free(old);
 }
 
@@ -90,12 +116,11 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	return gl;
 }
 
-/* Under space->lock. */
-static struct glock *hash_add(struct glock_space *space, unsigned int type, uint64_t number)
+/* Makes a glock, which no chain has yet. Under space->lock. */
+static struct glock *make_glock(struct glock_space *space, unsigned int type, uint64_t number)
 {
 	uint32_t alive = atom_load32(&space->alive) + 1;
 	struct glock *gl;
-	size_t b;
 
 	if (space->n_glocks >= LOAD * space->buckets)
 		hash_grow(space);
@@ -105,14 +130,21 @@ static struct glock *hash_add(struct glock_space *space, unsigned int type, uint
 	gl = new_glock(space, type, number);
 	if (!gl)
 		return NULL;
-	b = bucket_of(space, type, number);
-	gl->hash_next = space->hash[b];
-	space->hash[b] = glock__number_of(gl);
 	space->n_glocks++;
 	atom_add32(&space->alive, 1);
 	return gl;
 }
 
+/* Under space->lock and the lock of the part. */
+static void hash_add(struct glock_space *space, struct glock *gl)
+{
+	size_t b = bucket_of(space, gl->type, gl->number);
+
+	gl->hash_next = space->hash[b];
+	space->hash[b] = glock__number_of(gl);
+}
+
+/* Under the lock of the part. */
 static struct glock *hash_find(struct glock_space *space, unsigned int type, uint64_t number)
 {
 	struct glock *gl = NULL;
@@ -133,6 +165,65 @@ static int type_is_unknown(struct glock_space *space, unsigned int type, const c
 	return -EINVAL;
 }
 
+static void publish_refs(struct glock *gl)
+{
+	struct glock__record *r = gl_record(gl);
+
+	r->refs = gl_refs(gl);
+	r->flags = (r->flags & ~(uint32_t)GLOCK__F_LRU) | (gl->flags & GLOCK__F_LRU);
+}
+
+/* Adds a reference of the program. Under the lock of the part. */
+static void add_user(struct glock_space *space, struct glock *gl, const char *where)
+{
+	/* Only the lock is needed here, and no busy part; see busy.c. */
+	glock__lock_take(&gl->lock);
+	gl->users++;
+	if (__builtin_expect(space->get_sites != NULL, 0))
+		glock__get_sites_add(space->get_sites, gl, where);
+	glock__lru_remove(gl);
+	publish_refs(gl);
+	glock__lock_drop(&gl->lock);
+}
+
+/* Returns 0 with a reference, -ENOENT or -ESHUTDOWN. */
+static int find(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
+		const char *where)
+{
+	struct glock__part *part = lock_part(space, type, number);
+	int err = atom_load8(&space->closing) ? -ESHUTDOWN : 0;
+	struct glock *gl = err ? NULL : hash_find(space, type, number);
+
+	if (gl)
+		add_user(space, gl, where);
+	glock__lock_drop(&part->lock);
+	*ret = gl;
+	return gl ? 0 : err ? err : -ENOENT;
+}
+
+/* Another thread may have added the glock since the caller looked. */
+static int add(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
+	       const char *where)
+{
+	struct glock__part *part;
+	int err;
+
+	glock__lock_take(&space->lock);
+	err = find(space, type, number, ret, where);
+	if (err == -ENOENT) {
+		*ret = make_glock(space, type, number);
+		err = *ret ? 0 : -ENOMEM;
+		if (!err) {
+			part = lock_part(space, type, number);
+			hash_add(space, *ret);
+			add_user(space, *ret, where);
+			glock__lock_drop(&part->lock);
+		}
+	}
+	glock__lock_drop(&space->lock);
+	return err;
+}
+
 /*
  * Finds a glock. `make` says whether to add it if it does not exist. `where` is the call site of
  * the program, or a name of the library.
@@ -141,33 +232,13 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 		       struct glock **ret, const char *where)
 {
 	int err = glock__check(space, "glock_get");
-	struct glock *gl;
 
 	if (err)
 		return err;
 	if (type >= GLOCK_TYPE_MAX || !space->types[type].known)
 		return make ? type_is_unknown(space, type, where) : -EINVAL;
-	glock__lock_take(&space->lock);
-	if (atom_load8(&space->closing)) {
-		glock__lock_drop(&space->lock);
-		return -ESHUTDOWN;
-	}
-	gl = hash_find(space, type, number);
-	if (!gl && make)
-		gl = hash_add(space, type, number);
-	if (gl) {
-		/* Only the lock is needed here, and no busy part; see busy.c. */
-		glock__lock_take(&gl->lock);
-		gl->users++;
-		if (__builtin_expect(space->get_sites != NULL, 0))
-			glock__get_sites_add(space->get_sites, gl, where);
-		glock__lru_remove(gl);
-		gl_record(gl)->refs = gl_refs(gl);
-		glock__lock_drop(&gl->lock);
-	}
-	glock__lock_drop(&space->lock);
-	*ret = gl;
-	return gl ? 0 : make ? -ENOMEM : -ENOENT;
+	err = find(space, type, number, ret, where);
+	return err == -ENOENT && make ? add(space, type, number, ret, where) : err;
 }
 
 int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
@@ -253,11 +324,52 @@ static bool became_idle(struct glock *gl)
 	return space->lru.max || space->lru.age;
 }
 
+/*
+ * Drops a reference of the program that needs no busy part: another reference is left, or the glock
+ * becomes idle. Returns false otherwise, without a change. Under gl->lock, which it drops if true.
+ */
+static bool put_quickly(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	bool trim;
+
+	if (gl->flags & GLOCK__F_BUSY || !gl->users || (gl_refs(gl) == 1 && gl->state == GLOCK_UN))
+		return false;
+	gl->users--;
+	trim = became_idle(gl);
+	publish_refs(gl);
+	glock__lock_drop(&gl->lock);
+	if (trim)
+		glock__work_kick(space, glock__lru_trim(space));
+	return true;
+}
+
+/* Removes the glock from the table if it is at UN without a reference. Under its two locks. */
+static bool leaves_table(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	if (gl_refs(gl) || gl->state != GLOCK_UN) {
+		became_idle(gl);
+		return false;
+	}
+	if (!FAULT(FAST_COUNT_NOT_FOLDED))
+		glock__fast_fold(gl); /* the grant of a refused holder was counted and taken back */
+	glock__lru_remove(gl);
+	glock__lru_unlink(gl);
+	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
+	remove_from_table(space, gl);
+	gl->flags |= GLOCK__F_DEAD;
+	glock__trace_put(gl);
+	return true;
+}
+
 /* Drops one reference: of a user, or a pin. */
 static void put_locked(struct glock *gl, bool user)
 {
 	struct glock_space *space = gl_space(gl);
-	bool trim;
+	struct glock__part *part;
+	bool trim, dead;
 
 	assert(gl_held(gl) && (user ? gl->users : gl->pins));
 	if (gl_refs(gl) > 1 || gl->state != GLOCK_UN) {
@@ -270,30 +382,22 @@ static void put_locked(struct glock *gl, bool user)
 		return;
 	}
 	/*
-	 * This is the last reference. Drop it under the lock of the table, because another thread
+	 * This is the last reference. Drop it under the locks of the table, because another thread
 	 * could find the glock meanwhile.
 	 */
 	gl_unlock(gl);
 	glock__lock_take(&space->lock);
+	part = lock_part(space, gl->type, gl->number);
 	gl_lock(gl);
 	gl->users -= user;
 	gl->pins -= !user;
-	if (gl_refs(gl) || gl->state != GLOCK_UN) {
-		became_idle(gl);
+	dead = leaves_table(gl);
+	if (!dead)
 		gl_unlock(gl);
-		glock__lock_drop(&space->lock);
-		return;
-	}
-	if (!FAULT(FAST_COUNT_NOT_FOLDED))
-		glock__fast_fold(gl); /* the grant of a refused holder was counted and taken back */
-	glock__lru_remove(gl);
-	glock__lru_unlink(gl);
-	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
-	remove_from_table(space, gl);
-	gl->flags |= GLOCK__F_DEAD;
-	glock__trace_put(gl);
+	glock__lock_drop(&part->lock);
 	glock__lock_drop(&space->lock);
-	unlock_and_free(gl);
+	if (dead)
+		unlock_and_free(gl);
 }
 
 void glock__put_locked(struct glock *gl)
@@ -305,7 +409,10 @@ void glock_put(struct glock *gl)
 {
 	if (glock__check(gl_space(gl), "glock_put"))
 		return;
-	gl_lock(gl);
+	glock__lock_take(&gl->lock);
+	if (__builtin_expect(!gl_space(gl)->get_sites, 1) && put_quickly(gl))
+		return;
+	gl_locked(gl);
 	if (!gl->users) {
 		glock__log(gl_space(gl),
 			   "glock %u:%" PRIu64

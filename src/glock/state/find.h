@@ -7,6 +7,10 @@
 
 #include "glock/core/internal.h"
 
+/* All locks of the table's parts. Under space->lock. */
+void glock__lock_parts(struct glock_space *space);
+void glock__unlock_parts(struct glock_space *space);
+
 /* Drops a pin, which may be the last reference. Under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
 /* As glock_get(), but returns -ENOENT if the glock does not exist. */

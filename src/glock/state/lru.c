@@ -46,6 +46,26 @@ static int64_t idle_for(const struct glock *gl, int64_t now)
 	return (idle << UNIT_SHIFT) + (now & ((1 << UNIT_SHIFT) - 1));
 }
 
+/* Notes that the glock is idle from now on. Returns false if the time is the same as before. */
+static bool set_idle_since(struct glock *gl)
+{
+	bool busy = gl->flags & GLOCK__F_BUSY;
+	uint32_t *since = busy ? &glock__busy_of(gl)->idle_since : &gl->aux;
+	uint32_t now = idle_units(busy ? gl_now(gl) : glock__now(gl_space(gl))), before = *since;
+
+	*since = now;
+	return now != before;
+}
+
+uint32_t glock__lru_count(struct glock_space *space)
+{
+	uint32_t n = atom_load32(&space->parts[0].idle);
+
+	for (unsigned int i = 1; !space->lru.max && i < GLOCK__PARTS; i++)
+		n += atom_load32(&space->parts[i].idle);
+	return n;
+}
+
 /* ---- the list; under its lock ---- */
 
 static void list_add(struct glock_space *space, struct glock *gl)
@@ -79,16 +99,18 @@ void glock__lru_add(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
 
-	assert(gl_held(gl) && !gl_refs(gl) && gl->state != GLOCK_UN);
+	assert(glock__lock_held(&gl->lock) && !gl_refs(gl) && gl->state != GLOCK_UN);
 	assert(!(gl->flags & GLOCK__F_LRU));
-	gl_busy(gl)->idle_since = idle_units(gl_now(gl));
-	glock__lock_take(&space->lru.lock);
-	if (gl->flags & GLOCK__F_LISTED)
-		list_del(space, gl);
-	list_add(space, gl);
-	glock__lock_drop(&space->lru.lock);
+	/* The glock has its place already if it was idle a moment ago. */
+	if (set_idle_since(gl) || !(gl->flags & GLOCK__F_LISTED)) {
+		glock__lock_take(&space->lru.lock);
+		if (gl->flags & GLOCK__F_LISTED)
+			list_del(space, gl);
+		list_add(space, gl);
+		glock__lock_drop(&space->lru.lock);
+	}
 	gl->flags |= GLOCK__F_LRU | GLOCK__F_LISTED;
-	atom_add32(&space->lru.n, 1);
+	atom_add32(glock__idle_count_of(gl), 1);
 }
 
 void glock__lru_unlink(struct glock *gl)
@@ -141,7 +163,7 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 	while ((gl = lock_first(space, next))) {
 		is_idle = gl->flags & GLOCK__F_LRU;
 		idle = is_idle ? idle_for(gl, gl_now(gl)) : 0;
-		if (is_idle && atom_load32(&space->lru.n) <= keep && (!age || idle < age)) {
+		if (is_idle && (!age || idle < age) && glock__lru_count(space) <= keep) {
 			if (age)
 				*next = gl_now(gl) + age - idle;
 			gl_unlock(gl);
@@ -252,14 +274,18 @@ size_t glock__lru_give_back(struct glock_space *space, unsigned int part, size_t
 int64_t glock__lru_trim(struct glock_space *space)
 {
 	size_t keep = space->lru.max ? space->lru.max : SIZE_MAX;
-	uint32_t tries = atom_load32(&space->lru.n);
 	int64_t next = INT64_MAX;
+	uint32_t tries = 0; /* 0: not known yet, because mostly nothing is to be done */
 	struct glock *gl;
 
 	if (!space->lru.max && !space->lru.age)
 		return INT64_MAX;
-	while (tries-- && (gl = coldest(space, keep, space->lru.age, &next)))
+	while ((gl = coldest(space, keep, space->lru.age, &next))) {
+		tries = tries ? tries : glock__lru_count(space) + 1;
 		give_up(gl);
+		if (!--tries)
+			break;
+	}
 	return next;
 }
 
@@ -272,7 +298,7 @@ size_t glock_shrink(struct glock_space *space, size_t n)
 
 	if (glock__check(space, "glock_shrink"))
 		return 0;
-	tries = atom_load32(&space->lru.n);
+	tries = glock__lru_count(space);
 	while (done < n && tries-- && (gl = coldest(space, 0, 0, &next)))
 		done += give_up(gl);
 	return done;
@@ -310,7 +336,7 @@ void glock__on_give_back(void *owner, uint32_t parts)
 void glock__give_back(struct glock_space *space)
 {
 	uint32_t parts = atom_load32(&space->short_of) ? atom_swap32(&space->short_of, 0) : 0;
-	size_t n = atom_load32(&space->lru.n) / GIVE_SHARE;
+	size_t n = glock__lru_count(space) / GIVE_SHARE;
 
 	if (n < GIVE_MIN)
 		n = GIVE_MIN;

@@ -7,6 +7,35 @@
 
 #include "glock/core/internal.h"
 
+GLOCK__INLINE uint64_t glock__hash_of(unsigned int type, uint64_t number)
+{
+	uint64_t h = (number + type * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+
+	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+	return h ^ h >> 33;
+}
+
+GLOCK__INLINE struct glock__part *glock__part_of(struct glock_space *space, unsigned int type,
+						 uint64_t number)
+{
+	return &space->parts[glock__hash_of(type, number) % GLOCK__PARTS];
+}
+
+/*
+ * Returns the counter of idle glocks that counts the glock. A limit of their number needs their sum
+ * after each change. Then one counter counts all.
+ */
+GLOCK__INLINE uint32_t *glock__idle_count_of(const struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	return space->lru.max ? &space->parts[0].idle
+			      : &glock__part_of(space, gl->type, gl->number)->idle;
+}
+
+/* Returns the number of idle glocks. The list may have other glocks, too. */
+uint32_t glock__lru_count(struct glock_space *space);
+
 /* Under gl->lock. The first call makes the glock idle, the second one puts it to use again. */
 void glock__lru_add(struct glock *gl);
 static inline void glock__lru_remove(struct glock *gl)
@@ -14,7 +43,7 @@ static inline void glock__lru_remove(struct glock *gl)
 	if (!(gl->flags & GLOCK__F_LRU))
 		return;
 	gl->flags &= ~(uint32_t)GLOCK__F_LRU;
-	atom_sub32(&gl_space(gl)->lru.n, 1);
+	atom_sub32(glock__idle_count_of(gl), 1);
 }
 /* Takes a glock that is about to be freed off the list. Under gl->lock. */
 void glock__lru_unlink(struct glock *gl);

@@ -92,6 +92,9 @@ struct local {
 	bool have_service, have_recovery;
 	pthread_t service, recovery;
 	uint32_t to_recover; /* a futex; grows when the recovery thread has something to do */
+
+	const char *wrong; /* the reason why this process cannot join a file in use, or NULL */
+	uint32_t layout;   /* of that file */
 };
 
 /* These three return the value that the bell had before. */
@@ -287,6 +290,11 @@ int glock__local_keep_alive(struct glock__lockman *lm);
 
 /* Opens or makes the file, maps it, and makes this process one of its nodes. */
 int glock__local_join(struct local *l);
+
+/* ---- local_users.c ---- */
+
+/* The log names the processes that use the file, the reason l->wrong, and the way out. */
+GLOCK__COLD void glock__local_say_users(const struct local *l);
 
 /* ---- local_peer.c ---- */
 

@@ -286,14 +286,20 @@ static int map_file(struct local *l, int fd)
 	return 0;
 }
 
-/* The file is not what it should be. Alone, makes way for a new file: 1. Otherwise -EPROTO. */
+/*
+ * The file is not what it should be. Alone, makes way for a new file: 1. Otherwise returns -EPROTO,
+ * and try_to_join() tells the log.
+ */
 static int replace(struct local *l, bool alone, const char *wrong)
 {
-	glock__local_say(&l->o, "space %s: file %s: %s%s", l->name, l->path, wrong,
-			 alone ? "; no process uses it, so this process makes a new one"
-			       : "; end the processes that use it, or take another name");
-	if (!alone)
+	if (!alone) {
+		l->wrong = wrong;
 		return -EPROTO;
+	}
+	glock__local_say(&l->o,
+			 "space %s: file %s: %s; no process uses it, so this process makes a new "
+			 "one",
+			 l->name, l->path, wrong);
 	if (unlinkat(l->dir, l->file, 0) && errno != ENOENT)
 		return -errno;
 	return 1;
@@ -328,9 +334,10 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 		bool ours = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
 			    head.magic == LOCAL_MAGIC;
 
+		l->layout = head.layout;
 		if (ours)
 			wrong = head.layout == LOCAL_LAYOUT ? "its size is wrong"
-							    : "it is of another version";
+							    : "another version of glock made it";
 		locked |= glock__local_any_heir(l->path);
 		if (ours || !st->st_size)
 			return replace(l, !locked, wrong);
@@ -342,6 +349,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (err)
 		return err;
 	wrong = head_wrong(l->head, st);
+	l->layout = l->head->layout;
 	if (!locked)
 		locked = wrong ? glock__local_any_heir(l->path) : has_heirs(l);
 	if (!wrong && l->head->removed) {
@@ -351,7 +359,9 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	} else if (!wrong) {
 		l->head->opener = (uint32_t)getpid();
 		for (unsigned int i = 0; i < SHARDS && !wrong; i++)
-			wrong = table_sound(l, i) ? NULL : "a lock table is damaged";
+			wrong = table_sound(l, i)
+				    ? NULL
+				    : "a lock table is damaged, or of another version";
 	}
 	if (!wrong && !locked)
 		wrong = tidy_file(l, fd);
@@ -417,6 +427,8 @@ static int try_to_join(struct local *l)
 		close(fd);
 	pthread_mutex_unlock(&no_fork);
 	give_messages(l, &held);
+	if (err == -EPROTO && l->wrong)
+		glock__local_say_users(l);
 	if (fd >= 0)
 		return err;
 	if (err == -ENOENT) {

@@ -457,7 +457,7 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 		    f->lost);
 }
 
-/* The codes are stable, because monitoring systems look for them. o2top(8) lists them. */
+/* The codes are stable, because monitoring systems look for them. o2top(1) lists them. */
 static const struct {
 	const char *code;
 	bool (*fits)(const struct facts *f);

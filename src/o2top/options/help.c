@@ -2,7 +2,7 @@
 /*
  * help.c - the text of o2top --help.
  *
- * o2top(8) is longer. The options of both have equal parts in equal order.
+ * o2top(1) is longer. The options of both have equal parts in equal order.
  */
 #include "help.h"
 
@@ -115,5 +115,5 @@ const char o2top_help[] =
     "  o2top locking_state.1 locking_state.2\n"
     "\n"
     "Exit status: 0 done, 1 nothing to watch, 2 usage, 3 no node gave usable data.\n"
-    "o2top(8) explains the columns, the advice and the limits. o2top-json(5) describes the JSON,\n"
+    "o2top(1) explains the columns, the advice and the limits. o2top-json(5) describes the JSON,\n"
     "and o2top-recording(5) explains how to record a cluster.\n";

@@ -14,7 +14,7 @@
 
 static const char *const names[LIMITS] = {"lost", "oldest", "silent"};
 
-/* The codes are stable, because monitoring systems look for them. o2top(8) lists them. */
+/* The codes are stable, because monitoring systems look for them. o2top(1) lists them. */
 static const char *const codes[LIMITS] = {"LOST_HIGH", "WAIT_LONG", "NODE_SILENT"};
 
 const struct check_rules check_defaults = {.warn = {{0.5, 2, 1}}, .crit = {{2, 10, INFINITY}}};

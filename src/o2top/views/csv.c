@@ -3,7 +3,7 @@
  * csv.c - the view of a frame as comma-separated values (RFC 4180).
  *
  * The first line has the names of the columns, and each further line is a row. An unknown value is
- * empty. o2top(8) documents the columns. A new column comes at the end.
+ * empty. o2top(1) documents the columns. A new column comes at the end.
  */
 #include "view.h"
 

@@ -2,7 +2,7 @@
 /*
  * json.c - the view of a frame as one line of JSON.
  *
- * o2top(8) documents the fields. An unknown number is null.
+ * o2top(1) documents the fields. An unknown number is null.
  */
 #include "view.h"
 

@@ -174,7 +174,8 @@ static int greet(struct connection *c)
 		return err;
 	}
 	err = err ? err
-		  : send_text(c, "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C\n"
+		  : send_text(c, "PATH=$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin "
+				 "LC_ALL=C\n"
 				 "export PATH LC_ALL\n");
 	if (c->how->no_agent)
 		return err ? err : send_text(c, "echo \"$N plain\"\n");

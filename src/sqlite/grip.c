@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* grip.c - see grip.h. */
+#include "grip.h"
+
+#include "bytes.h"
+#include "level.h"
+
+enum {
+	UNUSED_NS = 100000,  /* without a transaction, until a grip in EX counts as unused */
+	WEAKEN_NS = 2000000, /* of one transaction, until its grip is weakened for others */
+	LOOK_USED_NS = 1000000,
+	LOOK_OWN_NS = 10000000,
+};
+
+/* ---- states ---- */
+
+/* Waits until no other thread has the grip. Returns the state. */
+static uint32_t grip_settle(struct connection *c)
+{
+	uint32_t state = atomic_load(&c->grip);
+
+	if (state != GRIP_TAKEN)
+		return state;
+	pthread_mutex_lock(&c->db->mutex);
+	while ((state = atomic_load(&c->grip)) == GRIP_TAKEN)
+		pthread_cond_wait(&c->db->changed, &c->db->mutex);
+	pthread_mutex_unlock(&c->db->mutex);
+	return state;
+}
+
+static bool grip_try(struct connection *c, uint32_t from, uint32_t to)
+{
+	return atomic_compare_exchange_strong(&c->grip, &from, to);
+}
+
+/* Ends TAKEN or OWN. */
+static void grip_set(struct connection *c, uint32_t state)
+{
+	bool was_taken = atomic_load(&c->grip) == GRIP_TAKEN;
+
+	if (!was_taken) {
+		atomic_store(&c->grip, state);
+		return;
+	}
+	pthread_mutex_lock(&c->db->mutex);
+	atomic_store(&c->grip, state);
+	pthread_cond_broadcast(&c->db->changed);
+	pthread_mutex_unlock(&c->db->mutex);
+}
+
+void grip_own(struct connection *c)
+{
+	while (atomic_load(&c->grip) != GRIP_OWN && !grip_try(c, GRIP_USED, GRIP_OWN))
+		grip_settle(c);
+}
+
+void grip_disown(struct connection *c)
+{
+	grip_set(c, GRIP_USED);
+}
+
+/* Only the thread that works on the connection counts, so the addition need not be atomic. */
+void grip_count(_Atomic uint32_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static void uses_add(struct uses *to, const struct connection *c)
+{
+	to->all += atomic_load_explicit(&c->uses, memory_order_relaxed);
+	to->asked += atomic_load_explicit(&c->asked, memory_order_relaxed);
+	to->writes += atomic_load_explicit(&c->writes_kept, memory_order_relaxed);
+}
+
+struct uses grips_uses(const struct database *db)
+{
+	struct uses sum = db->ended;
+
+	for (const struct connection *c = db->connections; c; c = c->next)
+		uses_add(&sum, c);
+	return sum;
+}
+
+void grip_keep_counts(const struct connection *c)
+{
+	uses_add(&c->db->ended, c);
+}
+
+/* ---- taking ---- */
+
+static void leave_use(struct database *db)
+{
+	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->lease) == LEASE_YIELDS)
+		lease_end_if_unused(db);
+}
+
+int grip_take(struct connection *c)
+{
+	struct database *db = c->db;
+	int rc;
+
+	grip_drop(c); /* a grip whose lock was lost */
+	if (request_retried_too_early(c))
+		return SQLITE_BUSY;
+	atomic_fetch_add(&db->in_use, 1);
+	/* A queued request may have `reserved` already, and others may want it since. */
+	if (!c->queued[REQUEST_RESERVED])
+		demands_note(c);
+	grips_make_room(db, c, GLOCK_SH);
+	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
+			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
+	if (!rc && atomic_load(&db->lease) != LEASE_ON) {
+		rc = lease_take(db);
+		if (rc)
+			glock_dq(&c->holders[REQUEST_DATA]);
+	}
+	if (rc) {
+		leave_use(db);
+		return rc;
+	}
+	grip_count(&c->asked);
+	atomic_store(&c->holds_ex, false);
+	atomic_store(&c->grip, GRIP_USED);
+	return SQLITE_OK;
+}
+
+/* ---- releasing ---- */
+
+/* The state is OWN or TAKEN. `data` goes first, because `reserved` is for writers of `data`. */
+static void grip_release(struct connection *c)
+{
+	struct database *db = c->db;
+
+	atomic_store(&c->holds_ex, false);
+	glock_dq(&c->holders[REQUEST_DATA]); /* -EINVAL if leave_writing() could not keep it */
+	if (c->has_reserved)
+		glock_dq(&c->holders[REQUEST_RESERVED]);
+	c->has_reserved = false;
+	grip_set(c, GRIP_NONE);
+	leave_use(db);
+}
+
+/* Returns whether a demand is due that the grip has to follow now. */
+static bool grip_must_go(const struct connection *c)
+{
+	uint64_t new = atomic_load(&c->db->demands) ^ atomic_load(&c->noted);
+
+	if (!new)
+		return false;
+	if (!atomic_load(&c->holds_ex) || new >= DEMAND_LOST)
+		return new >= DEMAND_ALL;
+	return level_now() - atomic_load(&c->granted) >= c->db->hold;
+}
+
+void grip_end(struct connection *c)
+{
+	grip_count(&c->uses);
+	if (c->queued[REQUEST_RESERVED] || grip_must_go(c)) {
+		grip_own(c);
+		grip_release(c);
+		return;
+	}
+	while (!grip_try(c, GRIP_USED, GRIP_IDLE) && !grip_try(c, GRIP_OWN, GRIP_IDLE))
+		grip_settle(c);
+	/* A demand that came before IDLE found nothing to take. */
+	if (grip_must_go(c) && grip_try(c, GRIP_IDLE, GRIP_TAKEN))
+		grip_release(c);
+}
+
+void grip_drop(struct connection *c)
+{
+	uint32_t state;
+
+	while ((state = grip_settle(c)) != GRIP_NONE)
+		if (grip_try(c, state, GRIP_OWN))
+			grip_release(c);
+}
+
+/*
+ * Changes EX to SH. The state is TAKEN, and `reserved` is ours. If that fails, the space is
+ * withdrawn: the next level and the end of the transaction tell.
+ */
+static void grip_weaken(struct connection *c)
+{
+	if (atomic_load(&c->holds_ex)) {
+		request_shared_again(c);
+		if (!c->writes && c->has_reserved) {
+			glock_dq(&c->holders[REQUEST_RESERVED]);
+			c->has_reserved = false;
+		}
+	}
+	grip_set(c, GRIP_USED);
+}
+
+/* ---- other threads ---- */
+
+/* Takes a grip from its connection. The database's mutex is held. */
+static bool job_take(struct grip_job *job, struct connection *c, uint32_t from)
+{
+	if (!grip_try(c, from, GRIP_TAKEN))
+		return false;
+	c->pins++;
+	*job = (struct grip_job){c, from == GRIP_USED};
+	return true;
+}
+
+void grip_do(struct grip_job *job)
+{
+	if (job->weakens)
+		grip_weaken(job->c);
+	else
+		grip_release(job->c);
+	connection_unpin(job->c);
+}
+
+/* Returns whether the grip of s is in the way of a request, and takes it. */
+static bool in_the_way(struct grip_job *job, struct connection *s, enum glock_mode mode)
+{
+	if (mode == GLOCK_EX)
+		return job_take(job, s, GRIP_IDLE);
+	return atomic_load(&s->holds_ex) &&
+	       (job_take(job, s, GRIP_IDLE) || job_take(job, s, GRIP_USED));
+}
+
+void grips_make_room(struct database *db, const struct connection *c, enum glock_mode mode)
+{
+	struct grip_job job;
+	bool found;
+
+	do {
+		found = false;
+		pthread_mutex_lock(&db->mutex);
+		for (struct connection *s = db->connections; s && !found; s = s->next)
+			found = s != c && in_the_way(&job, s, mode);
+		pthread_mutex_unlock(&db->mutex);
+		if (found)
+			grip_do(&job);
+	} while (found);
+}
+
+/* ---- the service thread ---- */
+
+static void due_in(int64_t *due, int64_t ns)
+{
+	if (ns < *due)
+		*due = ns > 0 ? ns : 0;
+}
+
+/* Looks at a grip between transactions. */
+static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, int64_t *due)
+{
+	uint32_t uses = atomic_load_explicit(&c->uses, memory_order_relaxed);
+	bool unused = uses == c->uses_seen && now - c->looked >= UNUSED_NS;
+
+	if (!atomic_load(&c->holds_ex)) {
+		if ((atomic_load(&c->db->demands) ^ atomic_load(&c->noted)) < DEMAND_ALL)
+			return false;
+		return job_take(job, c, GRIP_IDLE);
+	}
+	if (unused || now - atomic_load(&c->granted) >= c->db->hold)
+		return job_take(job, c, GRIP_IDLE);
+	if (uses != c->uses_seen) {
+		c->uses_seen = uses;
+		c->looked = now;
+	}
+	due_in(due, UNUSED_NS);
+	return false;
+}
+
+/* Looks at the grip of a connection for which other processes wait. */
+static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, int64_t *due)
+{
+	uint32_t uses = atomic_load_explicit(&c->uses, memory_order_relaxed);
+	uint32_t state = atomic_load(&c->grip);
+
+	if (atomic_load(&c->db->demands) == atomic_load(&c->noted) || state == GRIP_NONE) {
+		c->wanted_since = 0;
+		return false;
+	}
+	if (state == GRIP_IDLE)
+		return look_idle(c, now, job, due);
+	if (!atomic_load(&c->holds_ex))
+		return false; /* goes with the transaction */
+	if (!c->wanted_since || uses != c->uses_seen) {
+		c->wanted_since = now;
+		c->uses_seen = uses;
+	}
+	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS &&
+	    job_take(job, c, GRIP_USED))
+		return true;
+	due_in(due, state == GRIP_USED ? LOOK_USED_NS : LOOK_OWN_NS);
+	return false;
+}
+
+size_t grips_look(struct database *db, int64_t now, struct grip_job *jobs, size_t n, int64_t *due)
+{
+	size_t found = 0;
+
+	pthread_mutex_lock(&db->mutex);
+	for (struct connection *c = db->connections; c; c = c->next) {
+		if (found == n) {
+			due_in(due, 0);
+			break;
+		}
+		found += grip_look(c, now, &jobs[found], due);
+	}
+	pthread_mutex_unlock(&db->mutex);
+	return found;
+}
