@@ -17,13 +17,14 @@ rm -rf "$out/first" "$out/second"
 build() (
 	umask "$4"
 	mkdir -p "$1"
-	git archive --prefix=glock/ HEAD | tar -xf - -C "$1" || exit 1
+	git archive --prefix=glock/ "$commit" | tar -xf - -C "$1" || exit 1
 	cd "$1/glock" || exit 1
 	# each file is compiled, because a cache of the compiler has results of another folder
 	env TZ="$2" LC_ALL="$3" CCACHE_DISABLE=1 SOURCE_DATE_EPOCH="$epoch" DEB_BUILD_OPTIONS="parallel=$5" \
 		dpkg-buildpackage -us -uc -b >../log 2>&1
 )
-epoch=$(git log -1 --format=%ct)
+commit=$(git rev-parse HEAD)
+epoch=$(git log -1 --format=%ct "$commit")
 
 build "$out/first" UTC C 022 "$(nproc)" 2>"$tap_log"
 result $? "the first build"

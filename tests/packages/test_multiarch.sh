@@ -21,8 +21,8 @@ in_root() {
 
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
-tools=g++-aarch64-linux-gnu,dpkg-dev,debhelper,dh-python,meson,ninja-build,pkg-config,scdoc,python3,systemtap-sdt-dev,xz-utils
-libraries=libc6-dev:arm64,libjansson-dev:arm64,libncurses-dev:arm64,libzstd-dev:arm64,libcap-ng-dev:arm64,libsqlite3-dev:arm64
+tools=g++-aarch64-linux-gnu,dpkg-dev,debhelper,dh-python,meson,ninja-build,pkg-config,scdoc,python3,xz-utils
+libraries=pkgconf:arm64,systemtap-sdt-dev:arm64,libc6-dev:arm64,libjansson-dev:arm64,libncurses-dev:arm64,libzstd-dev:arm64,libcap-ng-dev:arm64,libsqlite3-dev:arm64
 [ -d "$root" ] || mmdebstrap --quiet --variant=apt --architectures=amd64,arm64 --include="$tools,$libraries" \
 	--skip=cleanup/apt/lists "$suite" "$root" "$mirror" >"$tap_log" 2>&1
 result $? "a fresh root of $suite with the architectures amd64 and arm64"
@@ -30,7 +30,7 @@ result $? "a fresh root of $suite with the architectures amd64 and arm64"
 rm -rf "$root/build" && mkdir "$root/build"
 git -C "$source" archive --prefix=glock/ HEAD | tar -xf - -C "$root/build"
 in_root sh -c 'cd /build/glock && SOURCE_DATE_EPOCH='"$(git -C "$source" log -1 --format=%ct)"' \
-	DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -aarm64 -Pcross,nocheck -d -us -uc -b'
+	DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -aarm64 -Pcross,nocheck -d -us -uc -b >../log 2>&1 || { tail -n 40 ../log; exit 1; }'
 result $? "the .debs of arm64, cross-built"
 
 same=$(sed -n '/^Package: /{s///;h}; /^Multi-Arch: same/{x;p}' "$source/debian/control")
