@@ -56,13 +56,17 @@ def short(rate):
     return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k" if rate >= 1e3 else f"{rate:.0f}"
 
 
+def plain(value):
+    return f"{value:.3f}" if value < 2 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
 class Table:
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
         self.missed = 0
 
     def row(self, *columns):
-        print("{:<27} {:<16} {:<16} {:>8} {:>8} {:>7} {:>7}  {}".format(*columns).rstrip(), flush=True)
+        print("{:<25} {:<15} {:<15} {:>10} {:>15} {:>6} {:>5}  {}".format(*columns).rstrip(), flush=True)
 
     def ratio(self, load, where, peer, ours, theirs, ratio, least):
         verdict = "" if least is None else "met" if ratio >= least else "MISSED"
@@ -74,7 +78,7 @@ class Table:
     def figure(self, load, where, name, unit, value, theirs, most):
         verdict = "" if most is None else "met" if value <= most else "MISSED"
         self.missed += verdict == "MISSED"
-        self.row(load, where, name, f"{value:.4g} {unit}".rstrip(), theirs, "", "-" if most is None else f"{most:g}", verdict)
+        self.row(load, where, name, f"{plain(value)} {unit}".rstrip(), theirs, "", "-" if most is None else f"{most:g}", verdict)
         self.file.write(f"{load}\t{where}\t{name}\t{value:.3f}\t{theirs}\t-\t{most or '-'}\n")
 
 
@@ -94,7 +98,7 @@ def run_load(table, build, place, folder, synchronous, load, rounds, seconds):
         if not writes:
             continue
         values = {kind: statistics.median(f[figure] for f in figures) for kind, figures in found.items()}
-        theirs = "/".join(f"{values[peer]:.4g}" for peer in peers)
+        theirs = "/".join(plain(values[peer]) for peer in peers)
         table.figure(name, where, text, unit, values["glock"], theirs, limits.get(figure))
 
 
