@@ -25,7 +25,7 @@ static int fail(sqlite3 *db, const char *what)
 /* The VFS stays until the process ends, so any connection may load it. */
 static int load_extension(const char *path)
 {
-	sqlite3 *db;
+	sqlite3 *db = NULL;
 
 	if (sqlite3_open(":memory:", &db) ||
 	    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ||
@@ -43,7 +43,7 @@ static int print_number(void *db, int n, char **values, char **names)
 
 int main(int argc, char **argv)
 {
-	sqlite3 *db;
+	sqlite3 *db = NULL;
 	char *uri;
 
 	if (argc != 4) {
