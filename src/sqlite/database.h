@@ -253,7 +253,7 @@ bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fac
 
 /* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */
 int vfs_register(bool make_default);
-/* Without a call for each use. gcc's sanitizers and this model exclude each other: see sanitizer.h. */
+/* A load without a call. gcc's sanitizers and this model exclude each other: see sanitizer.h. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SQLITE_TLS
 #else

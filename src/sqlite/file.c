@@ -39,8 +39,8 @@ static unsigned int *facts_of(struct connection *c)
 }
 
 /*
- * Returns whether the connection has that fact now. A connection that writes begins a new generation
- * of facts, so there is no need to look for one.
+ * Returns whether the connection has that fact now. A connection that writes begins a new
+ * generation of facts, so there is no need to look for one.
  */
 static inline bool has_fact(const struct connection *c, unsigned int fact)
 {

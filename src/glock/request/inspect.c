@@ -164,6 +164,7 @@ int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t ma
 int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n)
 {
 	int err = glock__check(gl_space(gl), "glock_count_uses");
+	int64_t uses = (int64_t)n;
 
 	if (err)
 		return err;
@@ -171,8 +172,8 @@ int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n)
 		return -EINVAL;
 	gl_lock(gl);
 	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type,
-			    (int64_t)n);
-	glock__publish_granted(gl, mode, (int64_t)n);
+			    uses);
+	glock__publish_granted(gl, mode, uses);
 	gl_unlock(gl);
 	return 0;
 }
