@@ -207,7 +207,8 @@ static int return_to_shared(struct connection *c)
 		glock_dq(&c->holders[REQUEST_DATA]);
 	level_forget_requests(c);
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, 0, RETURN_NS);
-	if (!rc && atomic_load(&c->db->lease) != LEASE_ON)
+	/* a lease that yields is still there, and goes with this transaction */
+	if (!rc && atomic_load(&c->db->lease) == LEASE_OFF)
 		rc = lease_take(c->db);
 	return rc == SQLITE_BUSY ? SQLITE_IOERR_UNLOCK : rc;
 }

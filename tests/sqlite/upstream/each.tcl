@@ -51,3 +51,6 @@ set argv {}
 set ::G(isquick) 1
 info script $each::script
 each::commands $each::script
+# a script for another system returns at its begin
+if {[info procs finish_test] ne ""} { finish_test }
+puts "0 errors out of 0 tests"
