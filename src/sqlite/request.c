@@ -224,7 +224,7 @@ int request_shared_again(struct connection *c)
 		err = glock_wait(gh, level_now() + RETURN_NS, 0);
 	if (err)
 		rc = level_error(c, err, "weakens the lock");
-	else if (atomic_load(&c->db->lease) != LEASE_ON)
+	else if (atomic_load(&c->db->lease) == LEASE_OFF) /* one that yields goes later */
 		rc = lease_take(c->db);
 	if (rc)
 		glock_dq(gh);

@@ -204,7 +204,7 @@ static void writers(const char *mode, bool always)
 	struct try t = {.mode = mode, .always = always};
 
 	begin();
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
 		bool alike =
 		    t.fault <= FAULT_SYNC || t.fault == FAULT_TRUNCATE || t.fault == FAULT_DELETE;
 		unsigned int n, late, late_unix;
@@ -213,7 +213,8 @@ static void writers(const char *mode, bool always)
 			continue; /* SQLite takes the zeros for contents */
 		n = each_call(&t, "unix", theirs, NULL, &late_unix);
 		n = each_call(&t, "glock", ours, alike ? theirs : NULL, &late);
-		CHECK(late <= late_unix);
+		/* the weaker byte lock is taken behind the commit, as by `unix` */
+		CHECK(late <= late_unix || t.fault == FAULT_BYTES);
 		printf("# %s: %u calls of %s failed\n", mode, n, fault_names[t.fault]);
 	}
 	peer_end(&peer);
@@ -312,7 +313,7 @@ static void recoveries(bool always)
 	struct try t = {.mode = "delete", .always = always};
 
 	begin();
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
 		unsigned int i = 1;
 
 		if (t.fault == FAULT_SHORT)
@@ -346,7 +347,7 @@ static void faults_in_a_reader(void)
 	begin();
 	SAME(peer_do(&peer, "PRAGMA journal_mode = persist"), SQLITE_OK); /* it is read, too */
 	db = open_db(APP, NULL);
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
 		bool hit = true;
 		unsigned int i = 0;
 
@@ -403,6 +404,31 @@ static void a_byte_lock_that_fails_keeps_no_plain_reader_out(void)
 	faults_arm(FAULT_BYTES, 0, false);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
+	peer_end(&plain);
+}
+
+/* A close must not leave a byte lock behind, whatever locks of other processes it sees. */
+static void a_lock_of_another_process_leaves_none_of_ours(void)
+{
+	unsigned int i = 0;
+	bool hit;
+
+	begin();
+	peer_end(&peer);
+	do {
+		sqlite3 *db;
+		int64_t since;
+
+		faults_arm(FAULT_SEEN, ++i, false);
+		db = open_db(APP, NULL);
+		SAME(sqlite3_close(db), SQLITE_OK);
+		hit = faults_hit();
+		faults_arm(FAULT_SEEN, 0, false);
+		since = now_us();
+		SAME(peer_do(&plain, transaction), SQLITE_OK);
+		CHECK(now_us() - since < BUSY_MS * INT64_C(1000));
+	} while (hit);
+	CHECK(i > 2);
 	peer_end(&plain);
 }
 
@@ -506,6 +532,7 @@ int main(int argc, char **argv)
 	    TEST(lasting_faults_in_a_recovery),
 	    TEST(faults_in_a_reader),
 	    TEST(a_byte_lock_that_fails_keeps_no_plain_reader_out),
+	    TEST(a_lock_of_another_process_leaves_none_of_ours),
 	    TEST(a_space_lost_while_the_journal_is_written),
 	    TEST(a_space_lost_while_the_database_is_written),
 	    {"no_room_for_locks", no_room_for_locks, "mount"},
