@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_hold_policy.c - tests each rule of the hold time's policy (docs/libglock.md, "Hold time").
+ *
+ * A test writes the policy of a glock, instead of teaching it by many uses. Then a demand shows the
+ * decision, or the policy shows what one sample changed. A hand-over takes H.
+ */
+#include "glock/core/lent.h"
+#include "glock/state/busy.h"
+#include "glock/state/hold.h"
+#include "rig.h"
+
+#define H (1 * RIG_MS)
+
+enum { TYPE = 20, ANY = GLOCK__USES_ANY, EX = GLOCK__USES_EX };
+
+static struct glock *gl;
+static struct glock_holder gh, other;
+
+static int setup(void **state)
+{
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = TYPE, .name = "own"};
+	struct glock_space_options o = {.types = &type, .n_types = 1};
+
+	(void)state;
+	rig_open_with(&o);
+	gl = rig_glock(TYPE, 1);
+	return 0;
+}
+
+/* Gives the lock up, so that no record is left. */
+static int teardown(void **state)
+{
+	(void)state;
+	rig_pass(300 * RIG_MS);
+	if (rig.open)
+		rig_answer(0);
+	glock_put(gl);
+	rig_close();
+	return 0;
+}
+
+/* Writes what is known of the glock. The cost of a hand-over is H if `p` names none. */
+static void know(struct glock__hold_policy p)
+{
+	gl_lock(gl);
+	if (!p.release)
+		p.release = H;
+	glock__policy_edit(glock__lend(gl))->hold = p;
+	gl_unlock(gl);
+}
+
+static struct glock__hold_policy known(void)
+{
+	struct glock__hold_policy p;
+
+	gl_lock(gl);
+	p = glock__lent_of(gl)->policy.hold;
+	gl_unlock(gl);
+	return p;
+}
+
+/* Tells whether the glock stays after a short use and a demand that allows `dlm_mode` here. */
+static bool stays_for(int dlm_mode)
+{
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+	rig_bast(gl, dlm_mode);
+	return !rig.open;
+}
+
+/* Two uses in EX, and `gap` between them. The glock is given up meanwhile, which takes H. */
+static void two_uses(int64_t gap)
+{
+	assert_false(stays_for(GLOCK__EX));
+	rig_pass(H);
+	rig_answer(0);
+	rig_pass(gap - H);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+}
+
+/* The hold time is 25 times the gain of a use that follows soon: 25 (H - z). */
+static void policy_less_the_gap(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 5 * 4}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 5 * H);
+}
+
+/* The cost of a hand-over has two parts. */
+static void policy_adds_the_reading_in(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.release = H, .enter = H, .mean = {H}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 25 * H);
+}
+
+/* 200 ms, if the program sets no bound. */
+static void policy_has_a_bound(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.release = 100 * H, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 200 * RIG_MS);
+}
+
+/* With z = H / 10 and c = 0.75 H the chance must be above 0.4545. */
+static void policy_if_it_pays(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 46 / 100}});
+	assert_true(stays_for(GLOCK__EX));
+}
+
+static void policy_if_it_does_not_pay(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 45 / 100}});
+	assert_false(stays_for(GLOCK__EX));
+	rig_answer(0);
+}
+
+/* An unused lock stays for c: 1.5 z, and 0.75 H at least. */
+static void policy_patience(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10 * 8}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 119);
+	assert_null(rig.open);
+	rig_pass(H / 100 * 2);
+	assert_non_null(rig.open);
+}
+
+static void policy_least_patience(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 74);
+	assert_null(rig.open);
+	rig_pass(H / 100 * 2);
+	assert_non_null(rig.open);
+}
+
+/* The first use of a turn took longer than the hold time. The demand comes after that use. */
+static void policy_after_the_first_use(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_pass(30 * H);
+	rig_dq(&gh);
+	rig_bast(gl, GLOCK__EX);
+	assert_null(rig.open);
+	rig_pass(H);
+	assert_non_null(rig.open);
+}
+
+/* The demand waits during that use. Then the lock goes at the end of the use. */
+static void policy_after_a_use_with_a_demand(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_pass(30 * H);
+	assert_null(rig.open);
+	rig_dq(&gh);
+	assert_non_null(rig.open);
+}
+
+/* Uses in EX are seldom here, and reads are not. */
+static const struct glock__hold_policy reads = {
+    .mean = {H / 10, H / 10}, .likely = {65535, 0}, .n = {1600, 1600}};
+
+static void policy_other_nodes_read(void **state)
+{
+	(void)state;
+	know(reads);
+	assert_false(stays_for(GLOCK__PR));
+}
+
+static void policy_other_nodes_write(void **state)
+{
+	(void)state;
+	know(reads);
+	assert_true(stays_for(GLOCK__EX));
+}
+
+/* Less than half of the uses are in EX. */
+static void policy_few_writes(void **state)
+{
+	struct glock__hold_policy p = reads;
+
+	(void)state;
+	p.n[EX] = 600;
+	know(p);
+	assert_false(stays_for(GLOCK__EX));
+}
+
+/* Of the gaps between uses in EX, the wait for another node does not count. */
+static void policy_waits_are_no_gaps(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	assert_false(stays_for(GLOCK__EX));
+	rig_answer(0);
+	rig_nq(&other, gl, GLOCK_SH, 0);
+	rig_pass(10 * H);
+	rig_answer(0);
+	rig_dq(&other);
+	rig_nq(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(known().likely[EX], 65536 / 8);
+	rig_answer(0);
+	rig_dq(&gh);
+}
+
+static void policy_short_gap(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H}});
+	two_uses(H / 10 * 14);
+	assert_int_equal(known().likely[ANY], 65536 / 8);
+	assert_int_equal(known().mean[ANY], H + H / 10 * 4 / 8);
+}
+
+static void policy_long_gap(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H}});
+	two_uses(H / 10 * 16);
+	assert_int_equal(known().likely[ANY], 0);
+	assert_int_equal(known().mean[ANY], H);
+}
+
+/* A process that stood still once does not spoil H: a sample is 8 H and 10 us at most. */
+static void policy_one_long_hand_over(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	assert_false(stays_for(GLOCK__EX));
+	rig_pass(1000 * H);
+	rig_answer(0);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(known().release, H + (7 * H + 10000) / 8);
+	rig_dq(&gh);
+}
+
+/* The time of a wake-up on this machine is a part of giving up. */
+static void policy_adds_the_wake_up(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig.lm.wake_up = 2 * H;
+	assert_false(stays_for(GLOCK__EX));
+	rig_pass(H);
+	rig_answer(0);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(known().release, H + 2 * H / 8);
+	rig_dq(&gh);
+}
+
+/* The second part lasts from the grant to the return of the thread that waited. */
+static void policy_measures_the_reading_in(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig.now += 3 * H;
+	gl_lock(gl);
+	glock__hold_entered(gl);
+	gl_unlock(gl);
+	assert_int_equal(known().enter, 3 * H);
+	rig_dq(&gh);
+}
+
+/* Uses that follow within 50 us are counted by the word. Slower ones go by the queue. */
+static void policy_counts_quick_uses(void **state)
+{
+	static const int64_t gaps[] = {10000, 60000};
+	bool counting = false;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++) {
+		know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+		rig_hold(&gh, gl, GLOCK_EX, 0);
+		rig_bast(gl, GLOCK__EX);
+		rig_dq(&gh);
+		for (int k = 0; k < 2; k++) {
+			rig_pass(gaps[i]);
+			rig_hold(&gh, gl, GLOCK_EX, 0);
+			gl_lock(gl);
+			counting = gl_busy(gl)->hold_state.counting;
+			gl_unlock(gl);
+			rig_dq(&gh);
+		}
+		assert_int_equal(counting, i == 0);
+		rig_pass(30 * H);
+		rig_answer(0);
+	}
+}
+
+/* A chance moves by an eighth: below a third in nine gaps, and above a third in four. */
+static void policy_moves_by_an_eighth(void **state)
+{
+	uint16_t falls = 65535, rises = 0;
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		glock__hold_learn16(&falls, 0);
+	for (int i = 0; i < 4; i++)
+		glock__hold_learn16(&rises, 65536);
+	assert_in_range(falls, 65536 / 4, 65536 / 3);
+	assert_in_range(rises, 65536 / 3, 65536 / 2);
+}
+
+/* A release moves the record of the type halfway to that of the glock. */
+static void policy_teaches_by_halves(void **state)
+{
+	struct glock__hold_policy type = {.release = H, .enter = 2 * H, .mean = {0, H}};
+	const struct glock__hold_policy own = {.release = 3 * H, .enter = 4 * H, .mean = {H, H}};
+
+	(void)state;
+	glock__hold_teach(&type, &own);
+	assert_int_equal(type.release, 2 * H);
+	assert_int_equal(type.enter, 3 * H);
+	assert_int_equal(type.mean[ANY], H / 2);
+	assert_int_equal(type.mean[EX], H);
+}
+
+#define POLICY_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    POLICY_TEST(policy_less_the_gap),
+	    POLICY_TEST(policy_adds_the_reading_in),
+	    POLICY_TEST(policy_has_a_bound),
+	    POLICY_TEST(policy_if_it_pays),
+	    POLICY_TEST(policy_if_it_does_not_pay),
+	    POLICY_TEST(policy_patience),
+	    POLICY_TEST(policy_least_patience),
+	    POLICY_TEST(policy_after_the_first_use),
+	    POLICY_TEST(policy_after_a_use_with_a_demand),
+	    POLICY_TEST(policy_other_nodes_read),
+	    POLICY_TEST(policy_other_nodes_write),
+	    POLICY_TEST(policy_few_writes),
+	    POLICY_TEST(policy_waits_are_no_gaps),
+	    POLICY_TEST(policy_short_gap),
+	    POLICY_TEST(policy_long_gap),
+	    POLICY_TEST(policy_one_long_hand_over),
+	    POLICY_TEST(policy_adds_the_wake_up),
+	    POLICY_TEST(policy_measures_the_reading_in),
+	    POLICY_TEST(policy_counts_quick_uses),
+	    cmocka_unit_test(policy_moves_by_an_eighth),
+	    cmocka_unit_test(policy_teaches_by_halves),
+	};
+
+	return RUN_TESTS(tests);
+}
