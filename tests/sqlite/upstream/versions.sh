@@ -29,9 +29,9 @@ fetch() {
 	touch ../unpacked
 }
 
-# build_vfs: both libraries, the VFS with the headers of that SQLite
+# build_vfs: both libraries, the VFS with the headers of that SQLite. Without HAVE_USLEEP 3.34 sleeps for whole seconds.
 build_vfs() {
-	gcc -O1 -w -shared -fPIC -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_COLUMN_METADATA -Wl,-soname,libsqlite3.so.0 sqlite3.c \
+	gcc -O1 -w -shared -fPIC -DSQLITE_THREADSAFE=1 -DHAVE_USLEEP=1 -Wl,-soname,libsqlite3.so.0 sqlite3.c \
 		-o libsqlite3.so.0 -lpthread -lm -ldl
 	# shellcheck disable=SC2086
 	gcc -std=c17 -O1 -g -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
