@@ -24,7 +24,7 @@ static inline void glock__slot_write(struct glock__thread *t, struct glock__thre
 				     unsigned int slot, struct glock *gl, struct glock__holder *gh,
 				     const struct glock__call_site *site)
 {
-	t->slots[slot].mode = gh->mode;
+	atom_put8(&t->slots[slot].mode, gh->mode);
 	t->slots[slot].where = site->where;
 	atom_store_ptr(&t->slots[slot].gh, gh);
 	atom_store_ptr(&t->slots[slot].gl, gl);
@@ -58,11 +58,19 @@ static inline void glock__slot_empty(struct glock__thread *t, struct glock__thre
 	atom_store32(&r->used, used);
 }
 
-static inline bool glock__fast_is_mine(const struct glock__thread *t,
-				       const struct glock__holder *gh)
+/* Returns the slot of a holder of the fast path, in the thread that asked. */
+static inline struct glock__slot *glock__slot_of(struct glock__thread *t,
+						 const struct glock__holder *gh)
 {
-	return t && t->used & 1u << gh->slot && t->slots[gh->slot].gl == gh->gl &&
-	       t->slots[gh->slot].gh == gh;
+	return gh_state(gh) & GLOCK__H_BIASED ? glock__slot_of_bias(t, gh->gl)
+					      : &t->slots[gh->slot];
+}
+
+static inline bool glock__fast_is_mine(struct glock__thread *t, const struct glock__holder *gh)
+{
+	const struct glock__slot *s = t ? glock__slot_of(t, gh) : NULL;
+
+	return s && t->used & s->bit && s->gl == gh->gl && s->gh == gh;
 }
 
 #endif
