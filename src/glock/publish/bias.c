@@ -67,7 +67,7 @@ void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct gl
 	if (t->slots[0].gl == gl)
 		t->slots[0].gh = NULL; /* nq looks there first */
 	glock__lock_take(&glock__threads_lock);
-	s->gh = NULL;
+	glock__bias_forget(t, s);
 	atom_store_ptr(&s->gl, gl);
 	glock__lock_drop(&glock__threads_lock);
 	atom_store8(&s->allowed, (uint8_t)mode);
@@ -132,7 +132,14 @@ void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 	claim_slot(t, s, sum);
 	fold_slot(s, sum);
 	if (!s->claimed)
-		s->gh = NULL;
+		glock__bias_forget(t, s);
+}
+
+void glock__bias_forget(struct glock__thread *t, struct glock__slot *s)
+{
+	s->gh = NULL;
+	if (t->slots[0].via == s)
+		t->slots[0].gh = NULL;
 }
 
 /* ---- a space, a process ---- */

@@ -115,6 +115,8 @@ void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 /* Allows a slot of the calling thread that mode: steps 1 and 2. */
 void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct glock *gl,
 		       enum glock_mode mode);
+/* Empties a slot of the calling thread, so that nq does not try the bias again. */
+void glock__bias_forget(struct glock__thread *t, struct glock__slot *s);
 /* Takes the claim on a slot back. Returns false if there was none. */
 bool glock__bias_unclaim(struct glock__slot *s);
 

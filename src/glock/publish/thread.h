@@ -77,7 +77,7 @@ struct glock__call_site {
 };
 enum { GLOCK__THREAD_SITES = 16 };
 
-/* Lies in a cache line but for `unused`, because the first slot follows 16 bytes of a line. */
+/* The fast path needs the first 48 bytes. The first slot follows 16 bytes of a cache line. */
 struct glock__slot {
 	struct glock *gl;
 	struct glock__holder *gh;
@@ -89,8 +89,10 @@ struct glock__slot {
 	uint8_t allowed;    /* the highest mode; 0: none */
 	bool claimed;       /* under gl->lock */
 	uint32_t count[2];  /* uses by glock__slot_mode(); only its thread adds */
-	uint32_t folded[2]; /* so many of these went to qcount; under gl->lock */
-	uint64_t unused[2];
+	/* Of slot 0, if not NULL: the slot of a bias that has the same contents. */
+	struct glock__slot *via;
+	uint32_t folded[2]; /* so many of `count` went to qcount; under gl->lock */
+	uint64_t unused;
 };
 static_assert(sizeof(struct glock__slot) == 64, "the way from a glock to its slot is a mask");
 

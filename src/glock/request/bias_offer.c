@@ -15,10 +15,11 @@
 
 static struct glock__slot *lock_own_slot(struct glock__holder *gh)
 {
-	struct glock__slot *s = glock__slot_of_bias(glock__tls()->fast.thread, gh->gl);
+	struct glock__thread *t = glock__tls()->fast.thread;
+	struct glock__slot *s = glock__slot_of_bias(t, gh->gl);
 
 	gl_lock(gh->gl);
-	s->gh = NULL; /* so that the thread does not try again */
+	glock__bias_forget(t, s);
 	return s;
 }
 

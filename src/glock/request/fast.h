@@ -146,18 +146,14 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct gl
 	struct glock__thread *t = tls->fast.thread;
 	enum glock_mode mode = gh->mode;
 
-	struct glock__slot *s;
-
 	if (!t || !atom_load_ptr(&t->fast))
 		return GLOCK__FAST_NOT;
-	if (__builtin_expect(t->used, 0))
+	if (__builtin_expect(t->used || !glock__slot_says(t, 0, gl, gh, where), 0))
 		return GLOCK__FAST_OTHER;
-	if (glock__slot_says(t, 0, gl, gh, where))
-		return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
-	s = glock__slot_of_bias(t, gl);
-	if (s->gl == gl && s->gh == gh && s->mode == mode && s->where == where)
-		return glock__fast_nq_biased(t, s, s->bit, gl, gh, mode);
-	return GLOCK__FAST_OTHER;
+	if (__builtin_expect(t->slots[0].via != NULL, 0))
+		return glock__fast_nq_biased(t, t->slots[0].via, t->slots[0].via->bit, gl, gh,
+					     mode);
+	return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
 }
 
 /* The same for a thread that holds nothing and last asked for another lock. */
@@ -177,7 +173,8 @@ glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *whe
 		return GLOCK__FAST_MORE;
 	s = glock__slot_of_bias(t, gl);
 	if (glock__bias_admits(s, gl, mode)) {
-		glock__slot_write(t, r, s->number, gl, gh, site);
+		glock__slot_fill(t, r, s->number, gl, gh, where);
+		glock__slot_lead(t, s);
 		return glock__fast_nq_biased(t, s, s->bit, gl, gh, mode);
 	}
 	glock__slot_write(t, r, 0, gl, gh, site);
@@ -234,27 +231,25 @@ GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, stru
 }
 
 /*
- * Lets a holder in a slot go. Most often it is the only holder of the thread. Then its slot tells
- * enough, so that the CPU does not wait for the state of the holder.
+ * Lets a holder go that is the only one of the calling thread, as most often. Then its slot tells
+ * enough, and the CPU does not wait for the state of the holder. Returns false for another holder.
  */
 GLOCK__INLINE bool glock__fast_dq(struct glock__holder *gh, int *err)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
+	const struct glock__slot *via;
 	struct glock *gl = gh->gl;
-	struct glock__slot *s;
 
-	if (__builtin_expect(!t, 0))
+	if (__builtin_expect(!t || t->slots[0].gh != gh || t->slots[0].gl != gl, 0))
 		return false;
-	if (t->used == 1 && t->slots[0].gl == gl && t->slots[0].gh == gh) {
+	via = t->slots[0].via;
+	if (t->used == 1)
 		*err = glock__fast_dq_of(t, 0, gl, gh);
-		return true;
-	}
-	s = glock__slot_of_bias(t, gl);
-	if (t->used == s->bit && s->gh == gh) {
-		*err = glock__fast_dq_biased(t, s, 0, gl, gh);
-		return true;
-	}
-	return false;
+	else if (via && t->used == via->bit)
+		*err = glock__fast_dq_biased(t, via, 0, gl, gh);
+	else
+		return false;
+	return true;
 }
 
 #endif
