@@ -39,8 +39,11 @@ void glock__fast_add_uses(struct glock *gl, const int64_t uses[2])
 
 void glock__fast_add_sum(struct glock *gl, const struct glock__bias_sum *sum)
 {
-	atom_add64(&gl->fast, sum->holders[glock__slot_mode(GLOCK_SH)] * GLOCK__FAST_SH +
-				  sum->holders[glock__slot_mode(GLOCK_EX)] * GLOCK__FAST_EX);
+	uint64_t holders = sum->holders[glock__slot_mode(GLOCK_SH)] * GLOCK__FAST_SH +
+			   sum->holders[glock__slot_mode(GLOCK_EX)] * GLOCK__FAST_EX;
+
+	if (holders)
+		atom_add64(&gl->fast, holders);
 	glock__fast_add_uses(gl, sum->uses);
 }
 
