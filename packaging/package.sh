@@ -29,7 +29,7 @@ for what in "$@"; do
 		;;
 	rpms)
 		rm -rf "$out/rpms" && mkdir "$out/rpms"
-		rpmbuild -bb --without checks_of_names --define "_topdir $out/rpms" --define "_sourcedir $out" \
+		rpmbuild -bb --without checks_of_names --with python --define "_topdir $out/rpms" --define "_sourcedir $out" \
 			packaging/glock.spec >"$out/rpms.log" 2>&1 || {
 			tail -n 40 "$out/rpms.log" >&2
 			exit 1

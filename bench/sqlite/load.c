@@ -12,10 +12,11 @@
  * once. Each process loads the extension as a program does. A busy handler of SQLite's own waits.
  *
  * The output is one line of NAME=VALUE: transactions a second, percentiles of reads and writes in
- * us, writes a second, luckiest to unluckiest process by the transactions that it got, and failures.
+ * us, writes a second, luckiest to unluckiest process by the transactions that it got, and
+ *failures.
  */
-#include <sqlite3.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -87,7 +88,8 @@ static double bar_ns(unsigned int bar)
 {
 	unsigned int power = bar < 2 * FINE ? 0 : bar / FINE - 1;
 
-	return (double)((uint64_t)(bar - power * FINE) << power) + (double)(UINT64_C(1) << power) / 2;
+	return (double)((uint64_t)(bar - power * FINE) << power) +
+	       (double)(UINT64_C(1) << power) / 2;
 }
 
 /* ---- a process ---- */
@@ -117,7 +119,8 @@ static sqlite3 *open_db(void)
 
 	if (glock)
 		load_extension();
-	if (sqlite3_open_v2(load.path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
+	if (sqlite3_open_v2(load.path, &db,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
 			    glock ? "glock" : NULL))
 		fail(load.path, sqlite3_errmsg(db));
 	sqlite3_busy_timeout(db, BUSY_MS);
@@ -305,8 +308,9 @@ static void report(double seconds)
 
 int main(int argc, char **argv)
 {
-	uint64_t from;
+	const char *more;
 	double seconds;
+	uint64_t from;
 
 	if (argc != 8)
 		fail("usage", "EXTENSION FOLDER KIND SYNCHRONOUS PROCESSES WRITES MS");
@@ -316,7 +320,8 @@ int main(int argc, char **argv)
 			     .processes = (uint32_t)atoi(argv[5]),
 			     .writes = (uint32_t)atoi(argv[6]),
 			     .ms = (uint32_t)atoi(argv[7])};
-	snprintf(load.path, sizeof(load.path), "file:%s/app.db%s", argv[2], getenv("URI") ? getenv("URI") : "");
+	more = getenv("SQLITE_LOAD_URI"); /* as ?hold=300 */
+	snprintf(load.path, sizeof(load.path), "file:%s/app.db%s", argv[2], more ? more : "");
 	if (!load.processes || load.processes > MOST)
 		fail(argv[5], "give 1 to 256 processes");
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -31,6 +31,11 @@ INTERNAL_TERMS = {"reader", "slot", "word", "Term"}
 TERMS_OF_LOCKMAN = {"bast", "death", "lock manager", "member", "node", "peer", "quorum"}
 
 
+# References of glock(7) that are no pages.
+BESIDE = [".PP", "C++11: the header glock.hpp. Python: \\fBpydoc3 glock\\fR. Examples and the documents of docs/ are in",
+          "/usr/share/doc/libglock-dev on Debian, and otherwise in the sources."]
+
+
 class Manual:
     """All pages of one header."""
 
@@ -299,8 +304,8 @@ class Manual:
         page.section("FUNCTIONS", self.index())
         if self.glossary:
             page.section("GLOSSARY", self.words_of_glossary())
-        others = [("glock", 1), ("o2top", 8), ("glock-sim", 7)] if self.name == "glock" else [("glock", 7)]
-        page.section("SEE ALSO", roff.references(others))
+        others = [("glock", 1), ("o2top", 1), ("glock-sim", 7)] if self.name == "glock" else [("glock", 7)]
+        page.section("SEE ALSO", roff.references(others) + (BESIDE if self.name == "glock" else []))
         return page.text()
 
     @staticmethod

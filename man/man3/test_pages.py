@@ -5,8 +5,8 @@
 usage: test_pages.py SOURCE FOLDER [MANDOC]
 
 Each exported function has a page with its declaration and with each error of its comment in the header. Each constant
-and struct stands on a page. The test reads the header by itself, with simpler rules than pages.py. With mandoc it also
-asks for warnings.
+and struct stands on a page. The test reads the header by itself, with simpler rules than pages.py. A reference to a
+page of the project names the section of the page. With mandoc the test also asks for warnings.
 """
 
 import os
@@ -60,6 +60,25 @@ def everything(folder):
     return set(re.findall(r"\w+", text))
 
 
+def wrong_references(source, folder):
+    """Returns references to pages of the project with a section in which the page is not, such as o2top(8)."""
+    sections = {}
+    for name in [name.removesuffix(".scd") for name in os.listdir(f"{source}/man")] + os.listdir(folder):
+        if re.search(r"\.[1-9]$", name):
+            sections.setdefault(name[:-2], set()).add(name[-1])
+    paths = [f"{folder}/{name}" for name in os.listdir(folder) if re.search(r"\.[37]$", name)] + [f"{source}/README.md"]
+    for place, end in (("man", ".scd"), ("docs", ".md"), ("contrib/systemd", ".service"), ("include", ".h")):
+        paths += [f"{source}/{place}/{name}" for name in os.listdir(f"{source}/{place}") if name.endswith(end)]
+    errors = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"\\f.|[*\\]", "", file.read())
+        errors += [f"{os.path.relpath(path, source)}: {name}({section})"
+                   for name, section in re.findall(r"([\w-]+) ?\(([1-9])\)", text)
+                   if section not in sections.get(name, section)]
+    return errors
+
+
 def check(number, name, errors):
     print("".join(f"# {error}\n" for error in errors), end="")
     print(f"{'not ok' if errors else 'ok'} {number} - {name}")
@@ -95,6 +114,8 @@ def main():
         failed += check(number, f"each constant and struct of {header}.h has a page", lacking)
     number += 1
     failed += check(number, "there are functions", [] if number > ENOUGH else [f"only {number}"])
+    number += 1
+    failed += check(number, "references name the section of the page", wrong_references(source, folder))
     number += 1
     if len(sys.argv) > 3:
         pages = sorted(f"{folder}/{name}" for name in os.listdir(folder) if re.search(r"\.[37]$", name))

@@ -403,6 +403,7 @@ static void database_remove(struct database *db, struct connection *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	grip_keep_counts(c);
 	pthread_mutex_unlock(&db->mutex);
 }
 

@@ -54,6 +54,13 @@ enum {
 #define DEMAND_ALL (UINT64_C(1) << 24) /* of a process that writes: all grips follow */
 #define DEMAND_LOST (UINT64_C(1) << 48) /* the locks are lost */
 
+/* Transactions of a connection, or of all. They count up and wrap round. */
+struct uses {
+	uint32_t all;
+	uint32_t asked;  /* of those: began with a request for `data` */
+	uint32_t writes; /* of those: found `data` in EX already */
+};
+
 enum lease {
 	LEASE_OFF,
 	LEASE_ON,
@@ -87,7 +94,7 @@ struct database {
 	pthread_cond_t changed;         /* a pin went, or a grip is no longer TAKEN */
 	struct connection *connections; /* under mutex */
 	unsigned int idle_ticks;        /* of the service thread */
-	uint32_t uses_seen;
+	struct uses seen, ended;        /* by the service thread; of closed connections */
 
 	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
 	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
@@ -126,7 +133,7 @@ struct connection {
 	bool writes;              /* has the byte RESERVED */
 	_Atomic int64_t granted;  /* when the grip became EX */
 	_Atomic uint64_t noted;   /* the demands before the grip was asked for */
-	_Atomic uint32_t uses;    /* transactions that ended */
+	_Atomic uint32_t uses, asked, writes_kept; /* see struct uses */
 	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
 	int64_t looked, wanted_since;
 
@@ -229,6 +236,8 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends a lease that yields, once no connection uses the database. */
 void lease_end_if_unused(struct database *db);
+/* Lets the lease end with the last grip, and asks all grips to end. */
+void lease_yield(struct database *db, uint64_t demand);
 /* The operation inval of `data`: another process takes it. */
 void lease_lost(struct glock *gl, unsigned int what);
 

@@ -59,6 +59,34 @@ void grip_disown(struct connection *c)
 	grip_set(c, GRIP_USED);
 }
 
+/* Only the thread that works on the connection counts, so the addition need not be atomic. */
+void grip_count(_Atomic uint32_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static void uses_add(struct uses *to, const struct connection *c)
+{
+	to->all += atomic_load_explicit(&c->uses, memory_order_relaxed);
+	to->asked += atomic_load_explicit(&c->asked, memory_order_relaxed);
+	to->writes += atomic_load_explicit(&c->writes_kept, memory_order_relaxed);
+}
+
+struct uses grips_uses(const struct database *db)
+{
+	struct uses sum = db->ended;
+
+	for (const struct connection *c = db->connections; c; c = c->next)
+		uses_add(&sum, c);
+	return sum;
+}
+
+void grip_keep_counts(const struct connection *c)
+{
+	uses_add(&c->db->ended, c);
+}
+
 /* ---- taking ---- */
 
 static void leave_use(struct database *db)
@@ -91,6 +119,7 @@ int grip_take(struct connection *c)
 		leave_use(db);
 		return rc;
 	}
+	grip_count(&c->asked);
 	atomic_store(&c->holds_ex, false);
 	atomic_store(&c->grip, GRIP_USED);
 	return SQLITE_OK;
@@ -126,9 +155,7 @@ static bool grip_must_go(const struct connection *c)
 
 void grip_end(struct connection *c)
 {
-	atomic_store_explicit(&c->uses,
-			      atomic_load_explicit(&c->uses, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	grip_count(&c->uses);
 	if (c->queued[REQUEST_RESERVED] || grip_must_go(c)) {
 		grip_own(c);
 		grip_release(c);
@@ -259,8 +286,7 @@ static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, i
 		c->wanted_since = now;
 		c->uses_seen = uses;
 	}
-	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS &&
-	    job_take(job, c, GRIP_USED))
+	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS && job_take(job, c, GRIP_USED))
 		return true;
 	due_in(due, state == GRIP_USED ? LOOK_USED_NS : LOOK_OWN_NS);
 	return false;

@@ -36,8 +36,7 @@ static inline bool grip_begin(struct connection *c)
 {
 	uint32_t idle = GRIP_IDLE;
 
-	return !demands_lost(c) &&
-	       atomic_compare_exchange_strong(&c->grip, &idle, GRIP_USED);
+	return !demands_lost(c) && atomic_compare_exchange_strong(&c->grip, &idle, GRIP_USED);
 }
 
 /* Takes the grip in SH, and the lease. Returns an SQLite result. */
@@ -53,6 +52,13 @@ void grip_disown(struct connection *c);
 
 /* Asks the connections of this process to make room for a request in that mode. */
 void grips_make_room(struct database *db, const struct connection *c, enum glock_mode mode);
+
+/* Counts one more, for the thread that works on the connection. */
+void grip_count(_Atomic uint32_t *n);
+/* Keeps the counts of a connection that is closed. The database's mutex is held. */
+void grip_keep_counts(const struct connection *c);
+/* Sums the transactions of all connections. The database's mutex is held. */
+struct uses grips_uses(const struct database *db);
 
 /* A task of the service thread for a connection. */
 struct grip_job {

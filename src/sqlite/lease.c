@@ -17,6 +17,7 @@
 #include "database.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* The mutex is held. */
 static void lease_end(struct database *db)
@@ -59,6 +60,8 @@ int lease_take(struct database *db)
 		break;
 	case LEASE_YIELDS:
 		err = lease_wanted(db) ? -EAGAIN : 0;
+		if (!err && db->interop) /* it may be a write lock still */
+			err = bytes_lock(db->fd, BYTE_SHARED, BYTES_SHARED, BYTES_READ);
 		if (!err)
 			atomic_store(&db->lease, LEASE_ON);
 		break;
@@ -74,6 +77,8 @@ int lease_take(struct database *db)
 	pthread_mutex_unlock(&db->mutex);
 	if (!err)
 		service_wake();
+	if (err && err != -EAGAIN)
+		say(SQLITE_IOERR_LOCK, "%s: locks the shared bytes: %s", db->path, strerror(-err));
 	return err == -EAGAIN ? SQLITE_BUSY : err ? SQLITE_IOERR_LOCK : SQLITE_OK;
 }
 
@@ -83,6 +88,17 @@ void lease_end_if_unused(struct database *db)
 	if (atomic_load(&db->lease) == LEASE_YIELDS && !atomic_load(&db->in_use))
 		lease_end(db);
 	pthread_mutex_unlock(&db->mutex);
+}
+
+void lease_yield(struct database *db, uint64_t demand)
+{
+	uint32_t on = LEASE_ON;
+
+	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
+		return;
+	atomic_fetch_add(&db->demands, demand);
+	if (!atomic_load(&db->in_use))
+		lease_end_if_unused(db);
 }
 
 /* ---- another process ---- */

@@ -141,6 +141,7 @@ static int have_data_exclusively(struct connection *c)
 {
 	if (!atomic_load(&c->holds_ex))
 		return take_data_exclusively(c);
+	grip_count(&c->writes_kept);
 	return glock_valid(&c->holders[REQUEST_DATA]) ? SQLITE_OK : level_error(c, -EIO, "writes");
 }
 
@@ -214,6 +215,16 @@ int level_up(struct connection *c, int level)
 /* ---- down ---- */
 
 /*
+ * A write lock that stayed would keep readers out. So a failed call is repeated. If the lock stays
+ * nevertheless, it goes with the transaction.
+ */
+static void weaken_shared_bytes(struct database *db)
+{
+	if (lock_shared_bytes(db, BYTES_READ) && lock_shared_bytes(db, BYTES_READ))
+		lease_yield(db, DEMAND_LOST);
+}
+
+/*
  * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX, unless the
  * connection has no `reserved` that would keep writers away while the grip is weakened.
  */
@@ -224,7 +235,7 @@ static int leave_writing(struct connection *c)
 
 	grip_own(c);
 	if (c->level == SQLITE_LOCK_EXCLUSIVE)
-		lock_shared_bytes(db, BYTES_READ);
+		weaken_shared_bytes(db);
 	if (c->level >= SQLITE_LOCK_PENDING) {
 		lock_pending(db, BYTES_FREE);
 		if (!atomic_load(&c->holds_ex) || !c->has_reserved)
@@ -243,7 +254,7 @@ static int leave_writing(struct connection *c)
 	}
 	c->recovers = c->writes = false;
 	grip_disown(c);
-	return rc;
+	return rc == SQLITE_BUSY ? SQLITE_IOERR_UNLOCK : rc;
 }
 
 int level_down(struct connection *c, int to)

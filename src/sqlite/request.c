@@ -214,7 +214,7 @@ static int request_ask(struct connection *c, enum request r, enum glock_mode mod
 int request_shared_again(struct connection *c)
 {
 	struct glock_holder *gh = &c->holders[REQUEST_DATA];
-	int err;
+	int err, rc = SQLITE_OK;
 
 	request_forget(c, REQUEST_DATA);
 	glock_dq(gh); /* -EINVAL without a lock */
@@ -222,13 +222,13 @@ int request_shared_again(struct connection *c)
 	err = request_ask(c, REQUEST_DATA, GLOCK_SH);
 	if (!err)
 		err = glock_wait(gh, level_now() + RETURN_NS, 0);
-	if (!err && atomic_load(&c->db->lease) != LEASE_ON)
-		err = lease_take(c->db) ? -EIO : 0;
-	if (!err)
-		return SQLITE_OK;
-	glock_dq(gh);
-	level_error(c, err, "weakens the lock");
-	return SQLITE_IOERR_UNLOCK;
+	if (err)
+		rc = level_error(c, err, "weakens the lock");
+	else if (atomic_load(&c->db->lease) != LEASE_ON)
+		rc = lease_take(c->db);
+	if (rc)
+		glock_dq(gh);
+	return rc;
 }
 
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,

@@ -35,42 +35,48 @@ struct look {
 	size_t n;
 };
 
-/* Lets the lease end with the last grip. See lease.c for the order. */
-static void lease_yield(struct database *db)
+/* Counts the transactions that asked for no glock, so that o2top shows all of them. */
+static void count_uses(const struct database *db, const struct uses *now)
 {
-	uint32_t on = LEASE_ON;
+	uint32_t all = now->all - db->seen.all, asked = now->asked - db->seen.asked;
+	uint32_t writes = now->writes - db->seen.writes;
 
-	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
-		return;
-	atomic_fetch_add(&db->demands, DEMAND_ALL);
-	if (!atomic_load(&db->in_use))
-		lease_end_if_unused(db);
+	/* A transaction that goes on counts as asked already, and as ended later. */
+	if (all > asked + writes && all - asked - writes <= INT32_MAX)
+		glock_count_uses(db->data, GLOCK_SH, all - asked - writes);
+	if (writes)
+		glock_count_uses(db->data, GLOCK_EX, writes);
 }
 
 /* Returns whether a transaction goes on, or began since the last look. */
 static bool database_is_used(struct database *db)
 {
-	uint32_t uses = 0;
+	struct uses now;
 	bool used = false;
 
 	pthread_mutex_lock(&db->mutex);
-	for (struct connection *c = db->connections; c; c = c->next) {
+	for (struct connection *c = db->connections; c && !used; c = c->next) {
 		uint32_t state = atomic_load(&c->grip);
 
-		used |= state != GRIP_NONE && state != GRIP_IDLE;
-		uses += atomic_load_explicit(&c->uses, memory_order_relaxed);
+		used = state != GRIP_NONE && state != GRIP_IDLE;
 	}
+	now = grips_uses(db);
 	pthread_mutex_unlock(&db->mutex);
-	used |= uses != db->uses_seen;
-	db->uses_seen = uses;
+	if (now.all != db->seen.all) {
+		used = true;
+		count_uses(db, &now);
+		db->seen = now;
+	}
 	return used;
 }
 
 static void look_at_lease(struct database *db)
 {
+	if (!db->data)
+		return; /* exit() put the glocks, because no connection is open */
 	db->idle_ticks = database_is_used(db) ? 0 : db->idle_ticks + 1;
-	if (lease_wanted(db) || db->idle_ticks >= IDLE_TICKS)
-		lease_yield(db);
+	if ((db->interop && lease_wanted(db)) || db->idle_ticks >= IDLE_TICKS)
+		lease_yield(db, DEMAND_ALL);
 }
 
 static void due_within(struct look *l, int64_t ns)
@@ -85,7 +91,7 @@ static void look_at(struct database *db, void *arg)
 
 	if (level_give_back(db, l->now))
 		due_within(l, GRANT_TICK_NS);
-	if (db->interop && atomic_load(&db->lease) != LEASE_OFF) {
+	if (atomic_load(&db->lease) != LEASE_OFF) {
 		due_within(l, LEASE_TICK_NS);
 		if (l->leases_due)
 			look_at_lease(db);

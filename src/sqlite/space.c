@@ -27,11 +27,13 @@ static struct shared_space *spaces; /* under the registry's mutex */
 
 /* ---- the operations ---- */
 
+/* Names the database, in the form that o2top knows. */
 static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
 {
+	const char *which = glock_type_of(gl) == TYPE_RESERVED ? " (writers)" : "";
 	const struct database *db = glock_object(gl);
 	char line[512];
-	int n = db ? snprintf(line, sizeof(line), " path: %s\n", db->path) : 0;
+	int n = db ? snprintf(line, sizeof(line), " P: %s%s\n", db->path, which) : 0;
 
 	if (n > 0)
 		print(to, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);

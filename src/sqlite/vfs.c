@@ -60,12 +60,14 @@ static int parse_parameters(struct parameters *p, const char *path)
 
 /* ---- open ---- */
 
-/* Returns whether the header of an open database says that it is in WAL mode. */
+/* Returns whether the header of an open database says that readers need WAL. */
 static bool in_wal_mode(sqlite3_file *real)
 {
-	unsigned char versions[2] = {0, 0};
+	static const char magic[] = "SQLite format 3";
+	unsigned char header[20]; /* the last byte is the version for readers */
 
-	return !real->pMethods->xRead(real, versions, 2, 18) && versions[0] == 2;
+	return !real->pMethods->xRead(real, header, sizeof(header), 0) &&
+	       memcmp(header, magic, sizeof(magic)) == 0 && header[19] == 2;
 }
 
 static bool is_default(void)

@@ -45,6 +45,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SECOND 1000000000LL
 #define MS 1000000LL
+/* Seconds for alarm() around calls that do not wait, on a busy machine. */
+#define SOON_S (TSAN ? 30 : 5)
 
 enum { CELLS = 64 };
 

@@ -273,6 +273,44 @@ static void types_without_an_entry(void)
 	SAME(glock_space_close(space), 0);
 }
 
+static int take(struct glock *gl, enum glock_mode mode)
+{
+	struct glock_holder gh;
+	int err;
+
+	glock_holder_init(&gh, gl, mode, 0);
+	err = glock_nq(&gh);
+	if (!err)
+		SAME(glock_dq(&gh), 0);
+	return err;
+}
+
+/* A type of the program has the values of its entry. GFS2's types have their own values. */
+static void values_of_entries(void)
+{
+	const struct glock_type_options types[] = {
+	    TYPE(.type = GLOCK_INODE, .name = "mine", .modes = 1 << GLOCK_EX),
+	    TYPE(.type = 10, .name = "own"),
+	    TYPE(.type = 11, .modes = 1 << GLOCK_SH, .flags = GLOCK_OPS_RECUR),
+	};
+	struct glock_space *space = open_space(types, COUNT(types), 0);
+	struct glock *gl[COUNT(types)];
+	struct glock_holder gh;
+
+	for (size_t i = 0; i < COUNT(types); i++) {
+		gl[i] = get(space, types[i].type, 1);
+		SAME(take(gl[i], GLOCK_SH), 0);
+		SAME(take(gl[i], GLOCK_EX), i == 2 ? -EINVAL : 0);
+		SAME(take(gl[i], GLOCK_DF), i ? -EINVAL : 0);
+		glock_holder_init(&gh, gl[i], GLOCK_SH, 0);
+		SAME(glock_nq(&gh), 0);
+		SAME(take(gl[i], GLOCK_SH), i == 2 ? 0 : -EDEADLK);
+		SAME(glock_dq(&gh), 0);
+		glock_put(gl[i]);
+	}
+	SAME(glock_space_close(space), 0);
+}
+
 static void types_that_are_not(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -495,6 +533,7 @@ int main(void)
 	    {"odd_types", odd_types, NULL},
 	    {"strides", strides, NULL},
 	    {"types_without_an_entry", types_without_an_entry, NULL},
+	    {"values_of_entries", values_of_entries, NULL},
 	    {"types_that_are_not", types_that_are_not, NULL},
 	    {"modes_and_flags", modes_and_flags, NULL},
 	    {"holders_not_queued", holders_not_queued, NULL},

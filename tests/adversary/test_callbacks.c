@@ -59,6 +59,7 @@ static void call_back(struct glock *gl, int under_lock)
 		SAME(glock_space_sync(space), -EDEADLK);
 		SAME(glock_get(space, GLOCK_INODE, 9, &found), -EDEADLK);
 		SAME(glock_statistics(gl, &stats), -EDEADLK);
+		SAME(glock_count_uses(gl, GLOCK_SH, 1), -EDEADLK);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop, NULL),
 		     -EDEADLK);
 		SAME(glock_shrink(space, 1), 0);

@@ -70,6 +70,7 @@ static void forked(void)
 		SAME(glock_dq(&quick[1]), -ECHILD);
 		SAME(glock_valid(&quick[1]), 0);
 		SAME(glock_statistics(gl, &stats), -ECHILD);
+		SAME(glock_count_uses(gl, GLOCK_SH, 1), -ECHILD);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
 		     -ECHILD);
 		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, value, sizeof(value)),
@@ -333,7 +334,7 @@ static void exec_gives_back(void)
 	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
 	SAME(glock_poll(&gh), 0);
 	shared->cell[1] = 1;
-	SAME(glock_wait(&gh, now() + 5 * SECOND, 0), 0);
+	SAME(glock_wait(&gh, now() + SOON_S * SECOND, 0), 0);
 	SAME(glock_owner_died(&gh), 1);
 	SAME(glock_dq(&gh), 0);
 	SAME(kill(pid, SIGKILL), 0);

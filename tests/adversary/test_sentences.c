@@ -57,6 +57,7 @@ static void looks_at_a_request(struct glock_holder *asked)
 	glock_set_dirty(gl, 1);
 	glock_set_pages(gl, 1);
 	SAME(glock_statistics(gl, &stats), 0);
+	SAME(glock_count_uses(gl, GLOCK_SH, 0), 0);
 }
 
 /* The functions of a lock that is held while another request of this node waits for it. */
@@ -86,7 +87,7 @@ static void at_once(void)
 	char line[100];
 	pid_t pid;
 
-	alarm(TSAN ? 30 : 4);
+	alarm(SOON_S);
 	pid = start(keeps, NULL);
 	UNTIL(shared->cell[0]);
 	begin();
@@ -1080,7 +1081,7 @@ static void removed_file_while_in_an_operation(void)
 	did.in_th = removes_in_th;
 	SAME(glock_nq(&gh), 0);
 	UNTIL(shared->cell[0]);
-	alarm(5); /* ends the test if the caches stay */
+	alarm(SOON_S); /* ends the test if the caches stay */
 	UNTIL(did.invals);
 	alarm(0);
 	SAME(glock_wait(&gh, 0, 0), -EIO);

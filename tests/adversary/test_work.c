@@ -137,9 +137,11 @@ static void letting_go_writes_nothing_back(void)
 		hold(&gh, mine[0], i % 3 ? 0 : GLOCK_NOCACHE);
 		demand(&other, 1);
 		nap(dice(&(uint64_t){(uint64_t)i + 1}) % 300000);
+		alarm(SOON_S); /* ends the test if an operation waits for the mutex */
 		pthread_mutex_lock(&mutex);
 		SAME(glock_dq(&gh), 0);
 		pthread_mutex_unlock(&mutex);
+		alarm(0);
 		take(&other, 1);
 	}
 	CHECK(written >= 20 && dropped >= 20);
@@ -349,7 +351,7 @@ static int try(struct glock *of, unsigned int flags)
 	int err;
 
 	glock_holder_init(&gh, of, GLOCK_SH, flags);
-	alarm(5); /* ends the test if the try waits */
+	alarm(SOON_S); /* ends the test if the try waits */
 	err = glock_nq(&gh);
 	alarm(0);
 	if (!err)

@@ -377,6 +377,36 @@ static void dlm_stamps_of_others(void **state)
 	assert_near(number(row_of(frame(s, 0), 0x300), "oldest_wait_s"), 5, 1e-5);
 }
 
+/*
+ * A process waits 3 s for a flock at t2, as the DLM says, and gets it 1 s later. All of the 4 s are
+ * measured. So the one sample that showed the wait stands for no other waits.
+ */
+static void a_dated_flock_counts_once(void **state)
+{
+	enum { SAMPLES = 8 };
+	struct scene *s = *state;
+	double sum = 0;
+
+	clocks(s, SAMPLES);
+	for (int t = 0; t < SAMPLES; t++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+		scene_stats(s, t, "node1", 6, 0x200, t < 3 ? 1000000 : 500875000, 1, 1);
+		scene_glock(s, t, "node1", 6, 0x200, t == 2 ? "UN" : "EX", t == 2 ? "W" : "H", "EX",
+			    77, "work");
+		if (t >= 2)
+			scene_file(s, path,
+				   "rsb 00000000d40c03c4 2 0 0 0 0 0 24 str %8x%16x\n"
+				   "lkb 1c6 2 5f7 1 0 1c 0 %d 0 5 5 0 0 2 %.0f 0\n",
+				   6, 0x200, t == 2 ? 3 : 2, (UP0 + (t == 2 ? 7 : 11)) * 1e9);
+	}
+	scene_json(s);
+	for (size_t n = 0; n + 1 < SAMPLES; n++)
+		sum += waited(s, n, 512);
+	assert_near(sum, 4, 1e-3);
+}
+
 static void dlm_broken_lines(void **state)
 {
 	struct scene *s = *state;
@@ -735,6 +765,7 @@ int main(void)
 	    BAD(dlm_stamps),
 	    BAD(dlm_stamp_alone),
 	    BAD(dlm_stamps_of_others),
+	    BAD(a_dated_flock_counts_once),
 	    BAD(dlm_broken_lines),
 	    BAD(ended_wait_counted_once),
 	    BAD(ended_wait_of_many_requests),

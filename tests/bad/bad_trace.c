@@ -136,6 +136,37 @@ static void trace_wait_that_was_followed(void **state)
 	assert_near(number(row_of(frame(s, 2), 512), "longest_wait_s"), 6.5, 1e-5);
 }
 
+/*
+ * node2 has a trace in t1, and is missing from t2. A wait of node1 in t2 has no phases then, and
+ * node2's clocks of t2 are not read. A sanitizer sees if they are.
+ */
+static void trace_of_a_missing_node(void **state)
+{
+	struct scene *s = *state;
+	char path[64];
+
+	stats_for_trace(s, 3);
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+	}
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "2/2");
+		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
+	}
+	snprintf(path, sizeof(path), "t1/node2/trace");
+	scene_file(s, path,
+		   "# entries-in-buffer/entries-written: 2/2   #P:1\n"
+		   "  kworker/0:1H-77 [000] ..... %.6f: gfs2_glock_lock_time: 254,0 glock 2:512 "
+		   "status:-11 flags:00 tdiff:9 srtt:1/1 srttb:1/1 sirt:1/1 dcnt:105 qcnt:500\n",
+		   UP0 + 1);
+	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
+	scene_json(s);
+	assert_near(waited(s, 1, 512), 0.25, 1e-5);
+	assert_true(is_null(row_of(frame(s, 1), 512), "phases"));
+}
+
 /* The trace of t2 includes that of t1. Each event counts once. */
 static void trace_events_once(void **state)
 {
@@ -516,6 +547,7 @@ int main(void)
 	    BAD(trace_stamp_of_the_future),
 	    BAD(trace_broken_lines),
 	    BAD(trace_overwritten),
+	    BAD(trace_of_a_missing_node),
 	    BAD(trace_wait_over_a_sample),
 	    BAD(trace_wait_that_was_followed),
 	    BAD(trace_of_two_file_systems),

@@ -31,7 +31,7 @@ def plan(number):
                     f"{place}/mixed:{'write' if number == 1 else 'read'}:250:0",
                     f"{place}/flocked:flock:300:150", f"{place}/held:flock:5000:{4000 + 1000 * number}",
                     f"{place}/closed:reopen:700:0", f"{place}/own{number}:write:300:0",
-                    f"{place}/ownclosed{number}:reopen:700:0"]
+                    f"{place}/ownclosed{number}:reopen:700:0", f"{place}/owntouched{number}:touch:1500:0"]
         if number != 3:
             workers.append(f"{place}/touched:touch:1500:0")
     return workers
@@ -78,7 +78,8 @@ def load(cluster, build):
         if name.startswith("truth.") or name == "stop":
             os.unlink(os.path.join(shared, name))
     program = cluster.share(os.path.join(build, "tests/cluster/truth_load"))
-    names = "hot warm mixed flocked held closed touched own1 own2 own3 ownclosed1 ownclosed2 ownclosed3"
+    own = [f"{name}{n}" for name in ("own", "ownclosed", "owntouched") for n in (1, 2, 3)]
+    names = " ".join(["hot warm mixed flocked held closed touched", *own])
     for fs in BOTH:
         cluster.run(1, f"mkdir -p /mnt/{fs}/truth; cd /mnt/{fs}/truth; for f in {names}; do echo 12345678 >$f; done; sync")
     running = {n: cluster.start(n, f"{program} /run/shared /run/shared/stop {' '.join(plan(n))}",

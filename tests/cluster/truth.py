@@ -12,6 +12,7 @@ from collections import defaultdict
 
 SLACK = 2.5  # seconds: the frame before came so much later than its samples, on a busy machine
 STALLED = 1.5  # seconds without the end of an operation: the machine itself stands still
+LEFT_OUT = 20  # seconds: a lock's line may be missing so long
 ALWAYS = float("inf")
 WRITES = ("write", "touch", "flock", "reopen", "churn")
 
@@ -77,7 +78,7 @@ class Truth:
                 inside, whole = min(e, end) - max(b, begin), min(e, end + 1e6) - b
                 if inside > 0:
                     # beyond the work that one takes, it waits
-                    work = self.work.get((node, fs, "reopen" if operation == "reopen" else "write"), 0)
+                    work = self.work.get((node, fs, operation), self.work.get((node, fs, "write"), 0))
                     total += inside * (1 - work / max(whole, 1e-6))
         return total
 
@@ -214,7 +215,9 @@ class Judge:
             self.claim(frame, "hang", any(w[0] > 0.8 for w in waits), f"{where}; true waits {ages(waits)}")
         elif code == "WAIT_HUNG":
             longest = seconds(re.search(r"waited up to ([\d.]+ s)", text)[1])
-            true = max((e - b for _, b, e, *_ in waits), default=0)
+            # the kernel leaves lines out, so a lock's last sample may be some frames old
+            late = [w for n in nodes for w in self.truth.waits_in(n, fs, ino, begin - LEFT_OUT, end)]
+            true = max((e - b for _, b, e, *_ in late), default=0)
             self.claim(frame, "hang", true > 0.75 * longest - 0.2, f"{where}; true waits {ages(waits)}")
         elif code in ("HOT_WRITE_SHARED", "HOT_WRITE_READ") and "as far as seen" not in text:
             writers = {n for n, op in self.truth.operations[fs, ino] if op in WRITES}

@@ -44,6 +44,7 @@ static void holder_refuses_nonsense(void **state)
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
 	/* of GFS2's types only inodes have DF; a program's own type may have it */
 	assert_int_equal(nq(&a, rgrp, GLOCK_DF, 0), -EINVAL);
+	assert_non_null(strstr(rig.messages, "test_holder.c:")); /* the call site */
 	rig_expect_message("mode");
 	assert_int_equal(nq(&a, own, GLOCK_DF, 0), 0);
 	rig_run();

@@ -120,6 +120,28 @@ static void inspect_type(void **state)
 	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 0, &none), -EINVAL);
 }
 
+static void inspect_counted_uses(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)}, type = s;
+	int errs[4];
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	errs[0] = glock_count_uses(gl, GLOCK_SH, 1000);
+	errs[1] = glock_count_uses(gl, GLOCK_EX, 30);
+	errs[2] = glock_count_uses(gl, GLOCK_UN, 1);
+	errs[3] = glock_count_uses(gl, GLOCK_MODE_MAX, 1);
+	rig_dq(&a);
+	assert_int_equal(errs[0] | errs[1], 0);
+	assert_int_equal(errs[2], -EINVAL);
+	assert_int_equal(errs[3], -EINVAL);
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	assert_int_equal(s.qcount, 1031);
+	assert_int_equal(s.dcount, 1);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -1, &type), 0);
+	assert_int_equal(type.qcount, 1031);
+}
+
 /* Counts are sums. The mean counts each CPU by its requests. */
 static void inspect_type_of_all_cpus(void **state)
 {
@@ -151,6 +173,7 @@ int main(void)
 	    INSPECT_TEST(inspect_sizes),
 	    INSPECT_TEST(inspect_only_member),
 	    INSPECT_TEST(inspect_type),
+	    INSPECT_TEST(inspect_counted_uses),
 	    cmocka_unit_test(inspect_type_of_all_cpus),
 	};
 

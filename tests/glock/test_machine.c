@@ -455,6 +455,7 @@ static void machine_frozen_replies(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
 	struct glock *third = rig_glock(GLOCK_INODE, 3);
+	bool granted;
 
 	(void)state;
 	rig_hold(&b, other, GLOCK_SH, 0);
@@ -479,8 +480,14 @@ static void machine_frozen_replies(void **state)
 	assert_false(third->flags & GLOCK__F_FROZEN);
 	assert_true(glock_poll(&b));
 	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	/* nor a grant to a holder with RECOVER */
+	rig_nq(&b, third, GLOCK_EX, GLOCK_RECOVER);
+	rig_answer(0);
+	granted = glock_poll(&b);
 	rig.lm.events->thaw(rig.space);
 	rig_run();
+	rig_dq(&b);
+	assert_true(granted);
 	glock_put(third);
 	/* demotes to UN go through */
 	rig.lm.events->block(rig.space);

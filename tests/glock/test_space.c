@@ -489,7 +489,7 @@ static void space_trace(void **state)
 static void state_change_of(unsigned int flags, char *line, size_t size)
 {
 	static const struct glock_space_options o = {
-	    .size = sizeof(o), .lockman = "none", .trace_order = 8};
+	    .size = sizeof(o), .lockman = "none", .trace_order = 8, .major = 253, .minor = 7};
 	struct glock_space *space;
 	struct glock *gl;
 	uint64_t cursor = 0;
@@ -519,7 +519,7 @@ static void space_trace_of_a_miss(void **state)
 	state_change_of(0, alone, sizeof(alone));
 	state_change_of(GLOCK_ASYNC, queued, sizeof(queued));
 	assert_string_equal(alone, queued);
-	assert_non_null(strstr(queued, "state NL to PR tgt:PR dmt:EX flags:lI"));
+	assert_non_null(strstr(queued, ": 253,7 glock 2:5 state NL to PR tgt:PR dmt:EX flags:lI"));
 }
 
 /* A child of fork may not touch a space. The library finds this out by itself. */

@@ -1,6 +1,8 @@
 #!/bin/sh
 # test_root.sh - installs the .debs into a fresh root of Debian, uses them, and purges them. TAP.
 #
+# Afterwards it does so once more as an upgrade of an older version, which a process uses meanwhile.
+#
 # Usage: test_root.sh DEBS. DEBS is the folder of package.sh with the .debs. Needs root.
 set -u
 . "$(dirname "$0")/../tap.sh"
@@ -21,18 +23,36 @@ mkdir "$root/debs"
 cp "$debs"/*.deb "$root/debs"
 rm -f "$root"/debs/*-dbgsym_*
 
+# Runs a command in the root. Like a machine, the root has /proc, which goes with the command.
 in_root() {
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@" \
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"' "$root" \
+		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@" \
 		>"$tap_log" 2>&1
 }
 
 # The files that packages and their scripts leave. apt's own lists, logs and caches are no such files.
 files() {
-	(cd "$root" && find . -xdev \( -path ./debs -o -path ./source -o -path ./proc -o -path ./var/cache -o \
+	(cd "$root" && find . -xdev \( -path ./debs -o -path ./older -o -path ./source -o -path ./proc -o -path ./var/cache -o \
 		-path ./var/log -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./etc/ld.so.cache -o \
 		-path ./tmp -o -path ./usr/share/info \) -prune -o -print | sort)
 }
-chroot "$root" dpkg-query -W -f '${Package}\n' >"$tmp/packages.before"
+packages() {
+	chroot "$root" dpkg-query -W -f '${Package}\n'
+}
+
+# purge: removes all packages that came since the beginning, and compares the files.
+purge() {
+	packages >"$tmp/packages.after"
+	# shellcheck disable=SC2046
+	in_root apt-get purge -y --allow-remove-essential $(comm -13 "$tmp/packages.before" "$tmp/packages.after")
+	result $? "apt-get purges $1"
+	rm -rf "$root"/tmp/*
+	files >"$tmp/after"
+	diff "$tmp/before" "$tmp/after" >"$tap_log"
+	result $? "and nothing is left"
+}
+packages >"$tmp/packages.before"
 files >"$tmp/before"
 
 in_root sh -c 'apt-get install -y --no-install-recommends /debs/*.deb'
@@ -40,24 +60,45 @@ result $? "apt-get installs all packages"
 mkdir "$root/source"
 (cd "$source" && cp -a --parents debian/tests examples/tutorial tests/data/gfs2-hang.tar.xz tests/data/gfs2-hang.names \
 	"$root/source")
-for test in tutorial run replay; do
+for test in $(sed -n 's/^Tests: //p' "$source/debian/tests/control"); do
 	mkdir "$root/tmp/$test"
 	in_root sh -c "cd /source && AUTOPKGTEST_TMP=/tmp/$test debian/tests/$test"
 	result $? "debian/tests/$test"
 done
 in_root sh -c 'o2top --version && glock version && ldd /usr/bin/glock && dpkg -V libglock0 libglock-dev glock-tools o2top'
 result $? "the programs start, and no file differs from its package"
+# the definitions for services and monitoring run the program of the package
+in_root sh -c '[ "$(grep -rhoE "/[a-z/]*bin/o2top" /usr/share/doc/o2top/examples | sort -u)" = "$(command -v o2top)" ]'
+result $? "examples name the place of o2top"
+purge "them"
 
-# The same version again is what an upgrade does: the scripts of the old and of the new package run.
-in_root sh -c 'apt-get install -y --reinstall --no-install-recommends /debs/*.deb && glock version'
-result $? "an upgrade"
-
-chroot "$root" dpkg-query -W -f '${Package}\n' >"$tmp/packages.after"
-# shellcheck disable=SC2046
-in_root apt-get purge -y --allow-remove-essential $(comm -13 "$tmp/packages.before" "$tmp/packages.after")
-result $? "apt-get purges them"
-rm -rf "$root"/tmp/tutorial "$root"/tmp/run "$root"/tmp/replay
-files >"$tmp/after"
-diff "$tmp/before" "$tmp/after" >"$tap_log"
-result $? "and nothing is left"
+# An upgrade from the oldest version that counts. A process of this version has a lock meanwhile.
+set -- $(grep -m 1 -v '^#' "$source/tests/upgrade/versions")
+name=$1
+commit=$2
+if git -C "$source" cat-file -e "$commit^{commit}" 2>/dev/null; then
+	"$source/tests/packages/older.sh" "$commit" "$debs" "$root/older" >"$tap_log" 2>&1
+	result $? "packages of $name"
+	in_root sh -c 'apt-get install -y --no-install-recommends /older/*.deb && [ -x /usr/sbin/o2top ]'
+	result $? "apt-get installs those of $name"
+	mkfifo "$tmp/stop"
+	(tap_log=$tmp/holder && in_root glock run backup nightly -- cat) <"$tmp/stop" &
+	exec 3>"$tmp/stop"
+	sleep 1
+	in_root sh -c 'apt-get install -y --no-install-recommends /debs/*.deb &&
+		dpkg -V libglock0 libglock-dev glock-tools o2top && [ ! -e /usr/sbin/o2top ] && [ ! -e /usr/share/man/man8/o2top.8.gz ]'
+	result $? "apt-get upgrades them, and no file of $name is left"
+	in_root sh -c 'message=$(glock run backup nightly -- true 2>&1); echo "$message"
+		pid=$(echo "$message" | sed -n "s/.*another version of glock made it.*end process \([0-9]*\) (glock).*/\1/p")
+		[ "$(cat "/proc/$pid/comm")" = glock ]'
+	result $? "glock names the process of $name that must end"
+	exec 3>&-
+	wait
+	in_root sh -c "glock run backup nightly -- true && glock rm backup"
+	result $? "and gets the lock then"
+	purge "the upgraded ones"
+else
+	# a shallow clone cannot build them
+	echo "# no upgrade from $name: the history lacks commit $commit"
+fi
 plan

@@ -2,12 +2,15 @@
 /* rig.c - see rig.h. */
 #include "rig.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +21,7 @@ enum { TEST_SECONDS = 60 };
 static const char *extension;
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char log_text[65536];
+static bool log_started;
 
 _Noreturn void wrong(const char *file, int line, const char *what, long long is, long long be)
 {
@@ -67,13 +71,21 @@ bool logged(const char *text)
 	return found;
 }
 
+void start_log(void)
+{
+	SAME(sqlite3_config(SQLITE_CONFIG_LOG, take_log, NULL), SQLITE_OK);
+	SAME(sqlite3_config(SQLITE_CONFIG_URI, 1), SQLITE_OK);
+	SAME(sqlite3_initialize(), SQLITE_OK);
+	log_started = true;
+}
+
 void load(void)
 {
 	char *error = NULL;
 	sqlite3 *db;
 
-	SAME(sqlite3_config(SQLITE_CONFIG_LOG, take_log, NULL), SQLITE_OK);
-	SAME(sqlite3_config(SQLITE_CONFIG_URI, 1), SQLITE_OK);
+	if (!log_started)
+		start_log();
 	SAME(sqlite3_open(":memory:", &db), SQLITE_OK);
 	SAME(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
 	if (sqlite3_load_extension(db, extension, NULL, &error)) {
@@ -161,6 +173,16 @@ uint64_t bytes_of(const char *path)
 
 /* ---- peers ---- */
 
+/* The SQL function be(x): an error unless x is true. */
+static void be_true(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	(void)n;
+	if (sqlite3_value_int(values[0]))
+		sqlite3_result_int(context, 1);
+	else
+		sqlite3_result_error(context, "is not true", -1);
+}
+
 static int be_peer(char **argv)
 {
 	const char *vfs = *argv[4] ? argv[4] : NULL;
@@ -174,6 +196,8 @@ static int be_peer(char **argv)
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, vfs);
 	sqlite3_busy_timeout(db, atoi(argv[5]));
 	sqlite3_extended_result_codes(db, 1);
+	if (!rc)
+		rc = sqlite3_create_function(db, "be", 1, SQLITE_UTF8, NULL, be_true, NULL, NULL);
 	while (getline(&line, &room, stdin) > 0) {
 		printf("%d\n", rc ? rc : sql(db, line));
 		fflush(stdout);
@@ -240,6 +264,33 @@ void peer_end(struct peer *p)
 	close(p->from);
 }
 
+/* ---- spaces ---- */
+
+void remove_spaces(void)
+{
+	const char *name = getenv("GLOCK_DIR");
+	DIR *dir = opendir(name);
+	struct dirent *e;
+	char path[4096];
+
+	CHECK(dir);
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
+			SAME(unlink(path), 0);
+		}
+	closedir(dir);
+}
+
+bool mount_spaces(const char *size)
+{
+	char options[64];
+
+	snprintf(options, sizeof(options), "size=%s,mode=777", size);
+	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", getenv("GLOCK_DIR"), "tmpfs", 0, options);
+}
+
 /* ---- processes ---- */
 
 int in_child(int (*f)(void *), void *arg)
@@ -275,6 +326,14 @@ static int run_one(void *arg)
 	return 0;
 }
 
+/* Returns whether this machine lacks a capability. */
+static int lacks(void *capability)
+{
+	if (strcmp(capability, "mount") == 0)
+		return !mount_spaces("4k");
+	return strcmp(capability, "root") == 0 && geteuid() != 0;
+}
+
 int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 {
 	size_t failed = 0;
@@ -287,8 +346,9 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 	if (chdir(argv[2]))
 		return 2;
 	for (size_t i = 0; i < n; i++) {
-		if (tests[i].needs && strcmp(tests[i].needs, "root") == 0 && geteuid()) {
-			printf("ok %zu - %s # SKIP needs root\n", i + 1, tests[i].name);
+		if (tests[i].needs && in_child(lacks, (void *)(uintptr_t)tests[i].needs)) {
+			printf("ok %zu - %s # SKIP needs %s\n", i + 1, tests[i].name,
+			       tests[i].needs);
 			continue;
 		}
 		bool ok = in_child(run_one, (void *)(uintptr_t)&tests[i]) == 0;

@@ -19,7 +19,7 @@
 struct test {
 	const char *name;
 	void (*run)(void);
-	const char *needs; /* a capability for tests/count.py, or NULL */
+	const char *needs; /* root or mount, see tests/count.py, or NULL */
 };
 
 /* Runs all tests, or answers as a peer. The arguments are those of main(). */
@@ -35,7 +35,9 @@ _Noreturn void wrong(const char *file, int line, const char *what, long long is,
 	} while (0)
 #define CHECK(cond) SAME(!!(cond), 1)
 
-/* Loads the extension into this process. SQLite's log goes to a buffer from then on. */
+/* Starts SQLite. Its log goes to a buffer from then on. */
+void start_log(void);
+/* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
 /* Returns whether SQLite's log has that text. */
 bool logged(const char *text);
@@ -59,12 +61,20 @@ struct peer {
 	pid_t pid;
 	int to, from;
 };
-/* Starts a peer that opens the URI with the VFS. It waits for a lock for at most busy_ms. */
+/*
+ * Starts a peer that opens the URI with the VFS. It waits for a lock for at most busy_ms. Its SQL
+ * has the function be(x), which is SQLITE_ERROR unless x is true.
+ */
 struct peer peer_start(const char *uri, const char *vfs, int busy_ms);
 void peer_say(struct peer *p, const char *text);
 int peer_answer(struct peer *p);
 int peer_do(struct peer *p, const char *text);
 void peer_end(struct peer *p);
+
+/* Removes the files of the lock spaces, while processes use them. */
+void remove_spaces(void);
+/* Puts a file system of that size under the spaces of this process and its children. */
+bool mount_spaces(const char *size);
 
 /* Runs f in a child that was made by fork(), and returns its exit status; -1: it was killed. */
 int in_child(int (*f)(void *), void *arg);

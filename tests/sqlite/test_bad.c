@@ -19,6 +19,16 @@ static void refused(const char *uri, const char *text)
 	sqlite3_close(db);
 }
 
+static void write_bytes(const char *path, long at, const char *bytes, size_t n)
+{
+	FILE *f = fopen(path, "r+e");
+
+	CHECK(f);
+	SAME(fseek(f, at, SEEK_SET), 0);
+	SAME(fwrite(bytes, 1, n, f), n);
+	SAME(fclose(f), 0);
+}
+
 static void a_file_that_is_no_database_stays_as_it_is(void)
 {
 	FILE *f = fopen("app.db", "we");
@@ -203,6 +213,37 @@ static void a_database_in_wal_mode_is_refused_with_the_way_out(void)
 	SAME(bytes_of("app.db"), before);
 }
 
+/* Only the version for readers counts, and only in a database. */
+static void a_file_that_looks_like_wal_gives_the_results_of_unix(void)
+{
+	static const char *const vfs[] = {"unix", "glock"};
+	sqlite3 *db;
+
+	make_db("app.db");
+	write_bytes("app.db", 18, "\2\1", 2);
+	make_db("text.db");
+	write_bytes("text.db", 1, "?", 1);
+	write_bytes("text.db", 18, "\2\2", 2);
+	make_db("new.db");
+	write_bytes("new.db", 18, "\3\3", 2);
+	load();
+	for (int i = 0; i < 2; i++) {
+		SAME(try_open(&db, "file:app.db", vfs[i]), SQLITE_OK);
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+		SAME(sqlite3_close(db), SQLITE_OK);
+		write_bytes("app.db", 18, "\2\1", 2);
+		SAME(try_open(&db, "file:text.db", vfs[i]), SQLITE_NOTADB);
+		sqlite3_close(db);
+		SAME(try_open(&db, "file:new.db", vfs[i]), SQLITE_NOTADB);
+		sqlite3_close(db);
+	}
+	SAME(try_open(&db, "file:app.db", "unix"), SQLITE_OK);
+	SAME(value(db, "SELECT n FROM t"), 2);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	write_bytes("app.db", 18, "\1\2", 2);
+	refused(APP, "is in WAL mode; open it with vfs=unix");
+}
+
 static void as_default_a_database_in_wal_mode_goes_to_unix(void)
 {
 	sqlite3 *db;
@@ -285,6 +326,7 @@ int main(int argc, char **argv)
 	    TEST(a_file_that_is_deleted_while_open_is_not_written),
 	    TEST(a_file_that_is_replaced_while_open_is_another_database),
 	    TEST(a_database_in_wal_mode_is_refused_with_the_way_out),
+	    TEST(a_file_that_looks_like_wal_gives_the_results_of_unix),
 	    TEST(as_default_a_database_in_wal_mode_goes_to_unix),
 	    TEST(journal_mode_wal_answers_the_mode_that_stays),
 	    TEST(as_default_memory_and_temporary_databases_work),

@@ -2,7 +2,6 @@
 /* test_process.c - tests forks, a space that is gone, threads, attached databases and copies. */
 #include "rig.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -98,22 +97,6 @@ static void a_child_does_not_touch_the_parents_journal(void)
 
 /* ---- a space that is gone ---- */
 
-static void remove_spaces(void)
-{
-	const char *name = getenv("GLOCK_DIR");
-	DIR *dir = opendir(name);
-	struct dirent *e;
-	char path[4096];
-
-	CHECK(dir);
-	while ((e = readdir(dir)))
-		if (e->d_name[0] != '.') {
-			snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
-			SAME(unlink(path), 0);
-		}
-	closedir(dir);
-}
-
 static bool no_io(int rc)
 {
 	return rc == SQLITE_BUSY || rc == SQLITE_IOERR_LOCK || rc == SQLITE_IOERR_WRITE ||
@@ -148,7 +131,7 @@ static void withdraw(const char *begin)
 	sqlite3_close(db);
 	/* a process of a new space finds the database as it was */
 	peer = peer_start(APP, NULL, 100);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 0) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 0) FROM t"), SQLITE_OK);
 	peer_end(&peer);
 	SAME(bytes_of("app.db"), before);
 }
@@ -283,7 +266,7 @@ static void a_long_reader_after_a_write_lets_others_read(void)
 	db = open_db(APP, NULL);
 	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
 	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (n = 1) FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 1) FROM t"), SQLITE_OK);
 	SAME(sql(db, "COMMIT"), SQLITE_OK);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
@@ -305,7 +288,7 @@ static void an_open_cursor_over_a_commit_lets_others_read(void)
 	for (int i = 0; i < 3; i++) {
 		SAME(sqlite3_step(cursor), SQLITE_ROW);
 		SAME(sql(db, "UPDATE t SET n = n + 10"), SQLITE_OK);
-		SAME(peer_do(&peer, "SELECT 1 / (min(n) >= 10) FROM t"), SQLITE_OK);
+		SAME(peer_do(&peer, "SELECT be(min(n) >= 10) FROM t"), SQLITE_OK);
 	}
 	SAME(peer_do(&peer, "BEGIN IMMEDIATE; UPDATE t SET n = 7"), SQLITE_OK);
 	SAME(peer_do(&peer, "COMMIT") & 0xff, SQLITE_BUSY);
@@ -515,7 +498,7 @@ static void vacuum_and_vacuum_into_work(void)
 	SAME(value(copy, "SELECT sum(a) FROM u"), 2000 * 2001 / 2);
 	SAME(sqlite3_close(copy), SQLITE_OK);
 	SAME(sql(db, "DELETE FROM u WHERE rowid > 100; VACUUM"), SQLITE_OK);
-	SAME(peer_do(&peer, "SELECT 1 / (count(*) = 100) FROM u"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(count(*) = 100) FROM u"), SQLITE_OK);
 	CHECK(gives(db, "PRAGMA integrity_check", "ok"));
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);

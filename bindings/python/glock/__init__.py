@@ -8,8 +8,9 @@
             ...             # no other process of this machine has the lock now
 
 After `with` this process keeps the lock cached. Another process gets the lock when it asks. Cached
-also keeps a value, which load reads and save writes. docs/python.md has a first program.
-glock.h is the manual of the library below. Times are seconds.
+also keeps a value, which load reads and save writes. docs/python.md has a first
+program (Debian: /usr/share/doc/python3-glock). glock.h is the manual of the library below. Times
+are seconds.
 """
 from ._glock import (
     ANY, DF, EX, EXACT, NOCACHE, NODE_SCOPE, PRIORITY, RECOVER, SH, TYPE_CACHED, TYPE_FLOCK,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * inspect.c - what a program may know of a space, as numbers: members, holders, a type's record.
+ * It may add uses that the library does not see.
  *
  * The structs carry their size, so entries are copied one by one into the program's array.
  */
 #include "glock/core/log.h"
+#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 #include "glock/state/cache.h"
@@ -157,6 +159,23 @@ int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t ma
 	gl_unlock(gl);
 	add_peers(gl, &e);
 	return (int)e.n;
+}
+
+int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n)
+{
+	int err = glock__check(gl_space(gl), "glock_count_uses");
+	int64_t uses = (int64_t)n;
+
+	if (err)
+		return err;
+	if (mode != GLOCK_SH && mode != GLOCK_DF && mode != GLOCK_EX)
+		return -EINVAL;
+	gl_lock(gl);
+	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type,
+			    uses);
+	glock__publish_granted(gl, mode, uses);
+	gl_unlock(gl);
+	return 0;
 }
 
 /* ---- a type ---- */

@@ -136,7 +136,7 @@ static bool is_late(const struct node *n, const struct effect *e)
 	if (n->silent_at_least)
 		return n->state == NODE_UNREACHABLE &&
 		       (n->silent_s < CONNECTS_S || e->oldest_s < LATE_S);
-	return n->state != NODE_STALE && e->oldest_s < LATE_S;
+	return n->state != NODE_STALE && (e->oldest_s < LATE_S || !node_overdue(n, 0));
 }
 
 static void say_silent_node(struct model *m, uint32_t node)

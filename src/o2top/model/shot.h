@@ -84,6 +84,7 @@ struct change {
 	double late_s; /* the part of lost_s before the frame; no rate holds it */
 	double estimated_s;  /* the part of lost_s that is estimated, not measured */
 	double waiting_s;    /* the part of lost_s that waits in progress lost */
+	double young_s;      /* flocks: the part of lost_s of waits in progress but not measured */
 	double longest_s;    /* the longest wait that ended or lasts, as a whole; 0 not known */
 	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
@@ -92,6 +93,7 @@ struct change {
 	uint64_t requests;      /* to the DLM since then; only with `counts_requests` */
 	uint32_t answers;       /* the same, for one Lock */
 	uint32_t waiting;  /* waits in progress */
+	uint32_t measured; /* flocks: of these, waits that are measured until they end */
 	bool counts_requests;
 	bool uncounted;              /* a part of lost_s has no count of acquisitions */
 	bool estimated_longest;      /* longest_s is not measured */

@@ -179,7 +179,10 @@ static void find_others(struct others *o, const struct model *m, uint32_t asker,
 		if (i == asker || space >= m->nodes[i].n_spaces || !m->nodes[i].spaces[space])
 			continue;
 		ns = traced_space(m, i, space);
+		/* A node that the sample lacks has no clocks there, either. */
 		o->known = ns && take_gives(o, ns, id, to_real_us(m, i));
+		if (!o->known)
+			break;
 		until_us = node_when(&m->nodes[i], m->sample)->real_us;
 		o->until_us = until_us < o->until_us ? until_us : o->until_us;
 		n++;

@@ -4,8 +4,8 @@
  *
  * Each sample shows the waits of one moment. The mean number of these waits, over the last samples,
  * is an estimate of the seconds lost per second. The estimate is rough: a dozen samples with four
- * waits are right within a factor of two. A wait that is as old as the frame is measured, and not
- * part of the estimate.
+ * waits are right within a factor of two. A measured wait is not part of the estimate: one that is
+ * as old as the frame, or that GFS2 or its DLM tell.
  */
 #include "flock.h"
 
@@ -45,23 +45,13 @@ static unsigned weight_of(const struct flock_seen *seen)
 	return sum;
 }
 
-/* Returns the waits that are younger than the frame. A longer wait is measured. */
-static unsigned short_waits(const struct source_sample *t, const struct change *c)
-{
-	bool is_long = c->oldest_s >= t->frame_s && t->frame_s > 0;
-
-	return c->waiting - (c->waiting && is_long);
-}
-
 /* Takes the waits that are measured now out of the sample before, which showed them as younger. */
-static void forget_measured(const struct source_sample *t, struct flock_seen *seen, unsigned at,
-			    const struct change *c)
+static void forget_measured(struct flock_seen *seen, unsigned at, const struct change *c)
 {
 	unsigned before = (at + FLOCK_WINDOW - 1) % FLOCK_WINDOW;
-	unsigned measured = c->waiting - short_waits(t, c);
 
 	seen->waits[before] -=
-	    (uint8_t)(measured < seen->waits[before] ? measured : seen->waits[before]);
+	    (uint8_t)(c->measured < seen->waits[before] ? c->measured : seen->waits[before]);
 }
 
 /* Remembers the flocks of this sample, and forgets those that no sample of the window showed. */
@@ -84,11 +74,11 @@ static void remember(struct source_sample *t, uint8_t type, bool listed)
 		const struct change *c = table_changed(table, lock);
 
 		if (c)
-			forget_measured(t, &f->list[i], at, c);
+			forget_measured(&f->list[i], at, c);
 	}
 	for (uint32_t i = 0; i < table->n_active; i++) {
 		const struct activity *a = &table->active[i];
-		unsigned waits = short_waits(t, &a->change);
+		unsigned waits = a->change.waiting - a->change.measured;
 		struct flock_seen *seen =
 		    (waits || listed) && table_lock(table, a->lock)->id.type == type
 			? find_seen(f, a->lock)
@@ -107,15 +97,6 @@ static void mark_uncounted(struct table *table, uint8_t type)
 	for (uint32_t i = 0; i < table->n_active; i++)
 		if (table_lock(table, table->active[i].lock)->id.type == type)
 			table->active[i].change.uncounted = true;
-}
-
-/* Returns the part of c->lost_s that waits in progress lost which the window counts, too. */
-static double lost_by_short_waits(const struct source_sample *t, const struct change *c)
-{
-	bool is_long = short_waits(t, c) < c->waiting;
-	double measured = is_long ? min_s(c->oldest_s, t->frame_s) : 0;
-
-	return max_s(min_s(c->waiting_s - measured, c->lost_s - measured - c->estimated_s), 0);
 }
 
 /*
@@ -160,9 +141,7 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 		if (!c)
 			return;
 		lost = known ? left_s * part
-			     : max_s(t->whole_s * waits_of(&f->list[i]) / samples -
-					 lost_by_short_waits(t, c),
-				     0);
+			     : max_s(t->whole_s * waits_of(&f->list[i]) / samples - c->young_s, 0);
 		change_add_lost(c, lost, share);
 		c->estimated_s += lost;
 		c->uncounted |= !known;

@@ -14,6 +14,18 @@ struct flock_total {
 };
 
 /*
+ * Notes a wait in progress whose age is known, but whose end no counter will tell. If the wait is
+ * at least as old as the `length` of the time since the Shot before, it is measured from now on.
+ */
+static inline void flock_note_wait(struct change *c, double age, double length)
+{
+	if (length > 0 && age >= length)
+		c->measured++;
+	else
+		c->young_s += min_s(age, length);
+}
+
+/*
  * Estimates the time lost in this frame by each flock that a sample showed with a wait lately.
  * `type` is the type of the flocks' Locks. Call this after all waits were added.
  *

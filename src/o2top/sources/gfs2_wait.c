@@ -88,6 +88,8 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	if (t->first)
 		c->lost_s += h->exact ? least : 0;
 	else if (h->followed)
+		c->measured++;
+	if (!t->first && h->followed)
 		change_add_lost(c, min_s(least, t->whole_s), share_of_frame(t, t->whole_s));
 	change_add_wish(c, h->state == GFS2_EX);
 }
@@ -123,8 +125,8 @@ static void replace_estimate(struct change *c)
  * - Otherwise the counted part is subtracted from the estimate, which holds the whole wait. The
  *   whole estimate is used, not the part that fits into the frame, because most followed waits are
  *   longer.
- * - The counters of a flock begin anew with each lock. So the end of its wait is not known. The
- *   estimate of all flocks holds the rest.
+ * - The counters of a flock begin anew with each lock. So the end of its wait is not known. In the
+ *   mean it is in the middle between the two samples.
  *
  * `left_s` is the part of the estimate that earlier ended waits of this glock left.
  */
@@ -152,6 +154,9 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 		return;
 	}
 	if (flock) {
+		/* half of the time until this sample stands for the rest */
+		change_add_lost(c, dt / 2, share);
+		c->estimated_s += dt / 2;
 		change_add_longest(c, age, false);
 		wait_counts_add(&t->ns->ended, age);
 		return;

@@ -112,6 +112,8 @@ static void take_again(struct source_sample *t, struct lock *lock, const struct 
 	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	whole_s = t->first ? age : min_s(age, t->whole_s);
 	change_add_lost(c, whole_s, t->first ? 1 : share_of_frame(t, t->whole_s));
+	if (!t->first)
+		flock_note_wait(c, age, t->whole_s);
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
 

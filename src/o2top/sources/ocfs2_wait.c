@@ -14,6 +14,7 @@
 #include "ocfs2_wait.h"
 
 #include "dlm.h"
+#include "flock.h"
 
 #include "o2top/base/grow.h"
 
@@ -382,6 +383,8 @@ static void add_wait(struct source_sample *t, struct lock *lock, int requested, 
 		c->lost_s += exact ? least : 0;
 	else
 		change_add_lost(c, min_s(least, dt), share);
+	if (lock->id.type == 'F' && !t->first)
+		flock_note_wait(c, least, dt);
 	change_add_wish(c, requested == OCFS2_LEVEL_EX);
 }
 

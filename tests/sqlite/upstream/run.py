@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """run.py - runs SQLite's own tests with the VFS as default one, and compares their failures with a list.
 
-Usage: run.py DIR [all | NAME...]. build.sh made DIR. The tests run as user nobody, because some of SQLite's
-tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes and journals run.
-"all" adds veryquick, mptester and threadtest3. The file `differences` lists failures with reasons. A failure
-that is not in the list is an error. So is a failure in the list that does not occur.
+Usage: run.py DIR [unix] [all | NAME...]. build.sh made DIR. The tests run as user nobody, because some of
+SQLite's tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes and journals run.
+"all" adds veryquick, mptester and threadtest3. With "unix" the VFS `unix` is the default one, and no failure is
+listed. The file `differences` lists failures with reasons. A failure that is not in the list is an error. So is
+a failure in the list that does not occur.
 """
 import concurrent.futures
 import fnmatch
@@ -20,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SET = re.compile(r"(lock|busy|pager|crash|journal)[a-z0-9]*\.test$")
 LIMIT = 1500   # seconds for a test
 MOST = 30      # lines of a failed test
+MPTEST = ("multiwrite01", "config02", "crash01")
 THREADTEST3 = ("cgt_pager_1", "dynamic_triggers", "create_drop_index_1", "lookaside1", "shared1", "vacuum1", "stress1")
 
 
@@ -42,15 +44,18 @@ def as_nobody():
     return []
 
 
-def run(name, command, root):
+def run(name, command, root, vfs):
     """Runs a test in a folder of its own. Returns its exit status, output and seconds."""
     folder = os.path.join(root, "runs", name)
     os.mkdir(folder)
     os.chmod(folder, 0o777)
     since = time.monotonic()
+    env = {**os.environ, "GLOCK_DIR": os.path.join(root, "spaces")}
+    if vfs == "unix":
+        env["GLOCK_TEST_UNIX"] = "1"
     try:
         done = subprocess.run(as_nobody() + command, cwd=folder, capture_output=True, check=False, timeout=LIMIT,
-                              env={**os.environ, "GLOCK_DIR": os.path.join(root, "spaces")})
+                              env=env)
         status, text = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
     except subprocess.TimeoutExpired as late:
         status, text = -1, (late.stdout or b"").decode(errors="replace") + f"\nno end within {LIMIT} s\n"
@@ -70,26 +75,38 @@ def failures(status, text):
     return sorted(found)
 
 
-def tests(directory, root, chosen):
+def scripts(root, chosen):
+    """Returns the paths of SQLite's test scripts."""
+    folder = os.path.join(root, "test")
+    if chosen and chosen != ["all"]:
+        return [os.path.join(folder, name + ".test") for name in chosen if "-" not in name]
+    found = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if SET.match(name)]
+    if chosen:
+        command = [os.path.join(root, "testfixture"), os.path.join(root, "each.tcl"), "files", folder]
+        with tempfile.TemporaryDirectory() as empty:
+            text = subprocess.run(command, cwd=empty, capture_output=True, check=True, text=True).stdout
+        found += re.findall(r"^file: (.*)", text, re.M)
+    return sorted(set(found))
+
+
+def tests(root, chosen):
     """Returns {name: command}."""
-    program, scripts = os.path.join(root, "testfixture"), os.path.join(root, "test")
-    names = sorted(name[:-5] for name in os.listdir(scripts) if SET.match(name))
-    if chosen not in ([], ["all"]):
-        names = chosen
-    found = {name: [program, os.path.join(scripts, name + ".test")] for name in names}
-    if chosen == ["all"]:
-        found = {"veryquick": [program, os.path.join(scripts, "veryquick.test")], **found}
-        mptest = os.path.join(directory, "tree", "mptest")
-        for script in ("multiwrite01", "config02", "crash01"):
-            shell = f"cp -r {mptest} m && {root}/mptester mp.db m/{script}.test --journalmode DELETE && echo all tests passed"
-            found["mptest-" + script] = ["sh", "-c", shell]
-        shell = " && ".join(f"{root}/threadtest3 {part}" for part in THREADTEST3)
-        found["threadtest3"] = ["sh", "-c", shell + " && echo all tests passed"]
+    found = {}
+    for part in THREADTEST3:
+        found["threadtest3-" + part] = ["sh", "-c", f"{root}/threadtest3 {part} && echo all tests passed"]
+    for part in MPTEST:
+        shell = f"{root}/mptester mp.db {root}/mptest/{part}.test --journalmode DELETE && echo all tests passed"
+        found["mptest-" + part] = ["sh", "-c", shell]
+    if chosen != ["all"]:
+        found = {name: command for name, command in found.items() if name in chosen}
+    runner = [os.path.join(root, "testfixture"), os.path.join(root, "each.tcl")]
+    for script in scripts(root, chosen):
+        found[os.path.basename(script)[:-5]] = runner + [script]
     return found
 
 
 def judge(name, result, listed):
-    """Prints the result of a test. Returns whether it is as listed."""
+    """Prints the result of a test. Returns whether it is as listed, and the number of its tests."""
     status, text, seconds = result
     found = failures(status, text)
     new = [failure for failure in found if not any(fnmatch.fnmatchcase(failure, pattern) for pattern, _ in listed)]
@@ -102,33 +119,44 @@ def judge(name, result, listed):
     for pattern in gone:
         print(f"# {name}: {pattern} is in the list and does not fail")
     ok = not new and not gone
-    print(f"{'ok' if ok else 'not ok'} - {name}: {count.group(1) if count else '?'} tests, {len(found)} listed "
-          f"differences, {seconds:.0f} s", flush=True)
-    return ok
+    print(f"{'ok' if ok else 'not ok'} - {name}: {count.group(1) if count else '?'} tests, {len(found) - len(new)} "
+          f"listed differences, {len(new)} others, {seconds:.0f} s", flush=True)
+    return ok, int(count.group(1)) if count else 0
+
+
+def prepare(directory, root):
+    """Copies what the tests need to a folder that user nobody may read."""
+    os.chmod(root, 0o755)
+    for name in ("runs", "spaces"):
+        os.mkdir(os.path.join(root, name))
+    os.chmod(os.path.join(root, "spaces"), 0o777)
+    for name in ("testfixture", "mptester", "threadtest3"):
+        path = os.path.join(directory, "bld", name)
+        if os.path.exists(path):
+            shutil.copy(path, root)
+    shutil.copy(os.path.join(HERE, "each.tcl"), root)
+    for name in ("test", "ext", "mptest"):
+        shutil.copytree(os.path.join(directory, "tree", name), os.path.join(root, name))
+    subprocess.run(["chmod", "-R", "a+rX", root], check=True)
 
 
 def main():
     directory, chosen = os.path.abspath(sys.argv[1]), sys.argv[2:]
-    listed = differences()
+    vfs = "unix" if chosen[:1] == ["unix"] else "glock"
+    chosen = chosen[vfs == "unix":]
+    listed = differences() if vfs == "glock" else {}
     root = tempfile.mkdtemp(prefix="glock-sqlite-", dir="/dev/shm")
-    os.chmod(root, 0o755)
+    good = total = 0
     try:
-        os.mkdir(os.path.join(root, "runs"))
-        os.mkdir(os.path.join(root, "spaces"))
-        os.chmod(os.path.join(root, "spaces"), 0o777)
-        for name in ("testfixture", "mptester", "threadtest3"):
-            path = os.path.join(directory, "bld", name)
-            if os.path.exists(path):
-                shutil.copy(path, root)
-        for name in ("test", "ext"):
-            shutil.copytree(os.path.join(directory, "tree", name), os.path.join(root, name))
-        subprocess.run(["chmod", "-R", "a+rX", root], check=True)
-        every = tests(directory, root, chosen)
-        good = 0
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            jobs = {pool.submit(run, name, command, root): name for name, command in every.items()}
+        prepare(directory, root)
+        every = tests(root, chosen)
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            jobs = {pool.submit(run, name, command, root, vfs): name for name, command in every.items()}
             for job in concurrent.futures.as_completed(jobs):
-                good += judge(jobs[job], job.result(), listed.get(jobs[job], []))
+                ok, count = judge(jobs[job], job.result(), listed.get(jobs[job], []))
+                good += ok
+                total += count
+        print(f"# SQLite's scripts made {total} tests")
         print(f"{good} passed, {len(every) - good} failed")
         return good != len(every)
     finally:

@@ -429,14 +429,14 @@ static void answer(struct agent *a)
 		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->roots.sysfs);
 		machine_place(path, "%s/gfs2", a->roots.debugfs);
 		machine_each(&a->roots, gfs2, a, path);
+		machine_place(path, "%s/ocfs2", a->roots.debugfs);
+		machine_each(&a->roots, ocfs2, a, path);
 		/*
 		 * The trace is read after glstats, so that no request that glstats counts lacks its
-		 * event.
+		 * event. It is read last, because the long text takes time, in which locks wait.
 		 */
 		if (*a->tracing.instance)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
-		machine_place(path, "%s/ocfs2", a->roots.debugfs);
-		machine_each(&a->roots, ocfs2, a, path);
 		plocks(a);
 		agent_processes(a);
 		late_paths(a);

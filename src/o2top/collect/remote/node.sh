@@ -267,8 +267,8 @@ answer() {
 		esac
 		give lockdown '' "$S/kernel/security/lockdown"
 		each gfs2 gfs2
-		[ -z "$traced" ] || give trace '' "$traced/trace"
 		each ocfs2 ocfs2
+		[ -z "$traced" ] || give trace '' "$traced/trace"
 		plocks
 	fi
 	case $request$what in

@@ -1,0 +1,45 @@
+#!/bin/sh
+# older.sh - makes .debs of an older version from its commit, for the test of an upgrade.
+#
+# Usage: older.sh COMMIT DEBS DIR. DEBS has the .debs of today. DIR gets the older ones, with the control
+# files of today's, a lower version and the files of COMMIT. Not optimized, because that is quicker.
+set -eu
+commit=$1
+debs=$(cd "$2" && pwd)
+mkdir -p "$3"
+out=$(cd "$3" && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+unset CFLAGS LDFLAGS
+
+mkdir "$tmp/source"
+git -C "$source" archive "$commit" | tar -xf - -C "$tmp/source"
+meson setup "$tmp/build" "$tmp/source" --buildtype=debug -Doptimization=0 -Dtests=false --prefix=/usr \
+	--libdir="lib/$triplet"
+ninja --quiet -C "$tmp/build"
+DESTDIR=$tmp/all meson install -C "$tmp/build" --no-rebuild
+
+# package NAME FILE...: a .deb of these files.
+package() {
+	name=$1
+	shift
+	for new in "$debs/${name}"_*.deb; do
+		dpkg-deb -R "$new" "$tmp/$name"
+	done
+	version=$(dpkg-deb -f "$new" Version)
+	find "$tmp/$name" -mindepth 1 -maxdepth 1 ! -name DEBIAN -exec rm -r {} +
+	rm -f "$tmp/$name/DEBIAN/md5sums" "$tmp/$name/DEBIAN/symbols"
+	# "~" makes a version lower
+	sed -i "s/$version/$version~older/g; s/libglock-sim0 (= [^)]*), //" "$tmp/$name/DEBIAN/control"
+	for file in "$@"; do
+		# shellcheck disable=SC2086
+		(cd "$tmp/all" && find ./$file ! -type d -print0 | tar --null -T - -cf -) | tar -xf - -C "$tmp/$name"
+	done
+	dpkg-deb --root-owner-group -b "$tmp/$name" "$out"
+}
+package libglock0 "usr/lib/*/libglock.so.0*"
+package libglock-dev usr/include "usr/lib/*/*.a" "usr/lib/*/*.so" "usr/lib/*/pkgconfig"
+package glock-tools usr/bin/glock usr/share/man/man1
+package o2top "usr/*bin/o2top" "usr/share/man/man*/o2top*"

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""test_watch.py - tests that glock stat and o2top show databases by path, with their transactions and waits.
+
+Usage: test_watch.py LOAD EXTENSION GLOCK O2TOP. LOAD is bench/sqlite/load.c. The output is TAP.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+SECONDS = 5
+
+
+def main():
+    load, extension, glock, o2top = map(os.path.abspath, sys.argv[1:])
+    folder = os.path.dirname(os.environ["GLOCK_DIR"]) + "/data"
+    database = folder + "/app.db"
+    with subprocess.Popen([load, extension, folder, "glock", "off", "2", "100", str(SECONDS * 1000)],
+                          stdout=subprocess.PIPE, text=True) as workers:
+        time.sleep(1.5)
+        space = next(name for name in os.listdir(os.environ["GLOCK_DIR"]) if "," not in name)
+        texts = []
+        for _ in range(20):  # a lock that is in no process for a moment has no text
+            texts.append(subprocess.run([glock, "stat", space], capture_output=True, text=True, check=True).stdout)
+        frames = subprocess.run([o2top, "--fs", "glock", "--json", "-n", "2", "-d", "1"], capture_output=True, text=True,
+                                check=True).stdout
+        figures = dict(word.split("=") for word in workers.communicate()[0].split())
+    frame = json.loads(frames.splitlines()[-1])
+    rows = {row["path"]: row for row in frame["rows"]}
+    data, writers = rows.get(database, {}), rows.get(database + " (writers)", {})
+    rate = data.get("acquired", 0) / frame["interval_s"]
+    n = failed = 0
+    for ok, what in (
+            (workers.returncode == 0, "the load runs"),
+            (any(f" P: {database}\n" in text for text in texts), "glock stat: the path of the database"),
+            (any(f" P: {database} (writers)\n" in text for text in texts), "glock stat: the lock of writers"),
+            (data and writers, "o2top: both locks by path"),
+            (0.3 < rate / float(figures["rate"]) < 3, "o2top: acquisitions are transactions"),
+            (len(data.get("writers", ())) == 2, "o2top: both processes write"),
+            (data.get("wait_s", 0) + writers.get("wait_s", 0) > 0, "o2top: processes wait for each other"),
+            ((data.get("hit_ratio") or 0) > 0.5, "o2top: most transactions find the lock cached")):
+        n += 1
+        failed += not ok
+        print(f"{'ok' if ok else 'not ok'} {n} - {what}")
+    if failed:
+        print(f"# {figures}, {rate:.0f} acquisitions a second, rows {list(rows)}")
+        print("#", json.dumps(data)[:2000])
+    print(f"1..{n}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+# each.tcl - runs one of SQLite's test scripts command by command.
+#
+# Usage: testfixture each.tcl SCRIPT
+#        testfixture each.tcl files DIR     prints the scripts of the suite veryquick
+# An error outside of a test would end the script, and the tests behind it would never run. Here such an
+# error is a failure named by its line, and the next command follows.
+
+namespace eval each {
+	variable command "" at 0 line 0
+
+	proc commands {script} {
+		variable command
+		variable at
+		variable line
+		set file [open $script]
+		fconfigure $file -encoding utf-8
+		while {[gets $file text] >= 0} {
+			incr line
+			if {$command eq ""} { set at $line }
+			append command $text "\n"
+			if {![info complete $command]} { continue }
+			set code [catch {uplevel #0 $command} result]
+			set command ""
+			if {$code == 2} { return }
+			if {$code == 1} {
+				puts "! line$at expected: no error"
+				puts "! line$at got:      $result"
+			}
+		}
+		close $file
+	}
+}
+
+set each::script [lindex $argv 0]
+if {$each::script eq "files"} {
+	# the file defines the suites, and runs none of them under another name
+	set argv0 [file join [lindex $argv 1] each.test]
+	set argv {}
+	source [file join [file dirname $argv0] permutations.test]
+	array set each::suite $::testspec(veryquick)
+	foreach each::name $each::suite(-files) {
+		if {[file tail $each::name] eq $each::name} {
+			set each::name [file join $::testdir $each::name]
+		}
+		puts "file: [file normalize $each::name]"
+	}
+	exit 0
+}
+set argv0 $each::script
+set argv {}
+set ::G(isquick) 1
+info script $each::script
+each::commands $each::script
