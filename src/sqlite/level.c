@@ -225,8 +225,8 @@ static void weaken_shared_bytes(struct database *db)
 }
 
 /*
- * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX, unless the
- * connection has no `reserved` that would keep writers away while the grip is weakened.
+ * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX if the
+ * connection has `reserved`, which keeps writers away while the grip is weakened.
  */
 static int leave_writing(struct connection *c)
 {

@@ -194,7 +194,7 @@ static int run_as_setuid(void)
 static void debug_in_a_setuid_program(void **state)
 {
 	char path[] = "/tmp/glock-setuid-XXXXXX", text[1024] = "";
-	int ends[2], status;
+	int ends[2], status = 0;
 	bool made = make_setuid(path);
 	pid_t pid;
 
