@@ -191,8 +191,8 @@ static void know_thread(unsigned int i)
 }
 
 /*
- * Asks until the thread has the bias: by the queue, by the word, and when the word is full. One more
- * request fills slot 0.
+ * Asks until the thread has the bias: by the queue, by the word, and when the word is full. One
+ * more request fills slot 0.
  */
 static void get_bias(unsigned int i, enum glock_mode mode)
 {

@@ -191,7 +191,7 @@ static bool may_keep_bias(const struct glock *gl, uint64_t open)
 void glock__fast_update(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
-	uint64_t open = open_bits(gl);
+	uint64_t open;
 
 	assert(gl_held(gl));
 	update_died(gl);
@@ -199,6 +199,7 @@ void glock__fast_update(struct glock *gl)
 		glock__fast_close(gl);
 		return;
 	}
+	open = open_bits(gl);
 	if (b->bias && !may_keep_bias(gl, open))
 		glock__fast_close(gl);
 	if (b->bias)
