@@ -3,9 +3,10 @@
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
  *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
- *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock
- *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
- *	bench_glock many GLOCKS [LOCKMAN]
+ *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
+ *and beside 8 threads on 8 glocks bench_glock revoke          the revocation of a bias of 1, 64 and
+ *1,000 idle readers, beside the same request without a bias bench_glock lookups
+ *glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
  * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
@@ -192,13 +193,15 @@ static void *read_rwlock(void *arg)
 	return NULL;
 }
 
+static struct glock *glocks[THREADS];
+
+/* arg: the place of the glock. */
 static void *read_glock(void *arg)
 {
 	struct glock_holder gh;
 	int err = 0;
 
-	(void)arg;
-	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	glock_holder_init(&gh, *(struct glock **)arg, GLOCK_SH, 0);
 	must(glock_nq(&gh), "nq");
 	must(glock_dq(&gh), "dq");
 	pthread_barrier_wait(&barrier);
@@ -214,13 +217,13 @@ static void *read_glock(void *arg)
  * CPU time, because neither kind of lock ever sleeps here. Other load on the machine does not
  * count.
  */
-static double time_threads(void *(*fn)(void *))
+static double time_threads(void *(*fn)(void *), bool apart)
 {
 	pthread_t t[THREADS];
 	double began;
 
 	for (int i = 0; i < THREADS; i++)
-		must(pthread_create(&t[i], NULL, fn, NULL), "pthread_create");
+		must(pthread_create(&t[i], NULL, fn, &glocks[apart ? i : 0]), "pthread_create");
 	/* before the barrier: the threads may finish before this thread runs again */
 	began = cpu_time();
 	pthread_barrier_wait(&barrier);
@@ -231,16 +234,92 @@ static double time_threads(void *(*fn)(void *))
 
 static void shared(void)
 {
-	double ours[SHARED_ROUNDS], peer[SHARED_ROUNDS];
+	double ours[SHARED_ROUNDS], peer[SHARED_ROUNDS], apart[SHARED_ROUNDS];
 
 	open_space("none");
-	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
+	for (int i = 0; i < THREADS; i++)
+		must(glock_get(space, GLOCK_INODE, (uint64_t)i, &glocks[i]), "glock_get");
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (int i = 0; i < SHARED_ROUNDS; i++) {
-		peer[i] = time_threads(read_rwlock);
-		ours[i] = time_threads(read_glock);
+		peer[i] = time_threads(read_rwlock, false);
+		ours[i] = time_threads(read_glock, false);
+		apart[i] = time_threads(read_glock, true);
 	}
 	print("8 threads SH, peer: rwlock", ours, peer, SHARED_ROUNDS, "ns");
+	print("8 threads SH, peer: 8 glocks", ours, apart, SHARED_ROUNDS, "ns");
+	for (int i = 0; i < THREADS; i++)
+		glock_put(glocks[i]);
+	must(glock_space_close(space), "glock_space_close");
+}
+
+/* ---- revocations ---- */
+
+enum { REVOKE_ROUNDS = 21, READERS_MAX = 1000 };
+
+static void *get_bias(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	for (int round = 0; round < REVOKE_ROUNDS; round++) {
+		pthread_barrier_wait(&barrier);
+		for (int i = 0; i < 6; i++) {
+			glock_holder_init(&gh, gl, GLOCK_SH, 0);
+			must(glock_nq(&gh), "nq");
+			must(glock_dq(&gh), "dq");
+			usleep(2000); /* until a bias may begin again */
+		}
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+/* Returns the time of a request in EX, in us. */
+static double time_ex(void)
+{
+	struct glock_holder gh;
+	double began = now();
+
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	must(glock_nq(&gh), "nq");
+	began = now() - began;
+	must(glock_dq(&gh), "dq");
+	return began * 1e6;
+}
+
+static void revoke_of(unsigned int readers)
+{
+	static pthread_t t[READERS_MAX];
+	double ours[REVOKE_ROUNDS], peer[REVOKE_ROUNDS];
+	char name[64];
+
+	pthread_barrier_init(&barrier, NULL, readers + 1);
+	for (unsigned int i = 0; i < readers; i++)
+		must(pthread_create(&t[i], NULL, get_bias, NULL), "pthread_create");
+	for (int round = 0; round < REVOKE_ROUNDS; round++) {
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		ours[round] = time_ex();
+		peer[round] = time_ex();
+		pthread_barrier_wait(&barrier);
+	}
+	for (unsigned int i = 0; i < readers; i++)
+		pthread_join(t[i], NULL);
+	pthread_barrier_destroy(&barrier);
+	snprintf(name, sizeof(name), "EX revokes a bias of %u readers, peer: no bias", readers);
+	print(name, ours, peer, REVOKE_ROUNDS, "us");
+}
+
+static void revocations(void)
+{
+	setenv("GLOCK_BIAS_AFTER", "1", 1);
+	open_space("none");
+	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
+	time_ex();
+	revoke_of(1);
+	revoke_of(64);
+	revoke_of(READERS_MAX);
 	glock_put(gl);
 	must(glock_space_close(space), "glock_space_close");
 }
@@ -256,8 +335,8 @@ static void *look_up(void *first)
 
 	pthread_barrier_wait(&barrier);
 	for (uint64_t i = 0; i < LOOKUP_PAIRS; i++) {
-		err |= glock_get(space, GLOCK_INODE,
-				 (uint64_t)(uintptr_t)first + i % LOOKUP_GLOCKS, &found);
+		err |= glock_get(space, GLOCK_INODE, (uint64_t)(uintptr_t)first + i % LOOKUP_GLOCKS,
+				 &found);
 		glock_put(found);
 	}
 	must(err, "glock_get");
@@ -408,6 +487,8 @@ int main(int argc, char **argv)
 		pair();
 	else if (argc == 2 && !strcmp(argv[1], "shared"))
 		shared();
+	else if (argc == 2 && !strcmp(argv[1], "revoke"))
+		revocations();
 	else if (argc == 2 && !strcmp(argv[1], "lookups"))
 		lookups();
 	else if (argc == 3 && !strcmp(argv[1], "many"))
@@ -415,9 +496,8 @@ int main(int argc, char **argv)
 	else if (argc == 4 && !strcmp(argv[1], "many"))
 		many(strtoull(argv[2], NULL, 10), argv[3]);
 	else
-		return fprintf(stderr,
-			       "usage: bench_glock pair | shared | lookups\n"
-			       "       bench_glock many GLOCKS [LOCKMAN]\n"),
+		return fprintf(stderr, "usage: bench_glock pair | shared | revoke | lookups\n"
+				       "       bench_glock many GLOCKS [LOCKMAN]\n"),
 		       2;
 	return 0;
 }

@@ -2,10 +2,12 @@
 /*
  * bench_hold_local.c - the default hold time beside fixed ones, among processes of this machine.
  *
- * Usage: bench_hold_local [MS [TURNS]]
+ * Usage: bench_hold_local [-m MS] [-t TURNS] [-l LOAD] [-v]
  *
- * Each load runs for MS with each hold time, TURNS times in turn; the table has medians. A load is
- * a number of processes that take locks again and again. The last load runs with flock(2), too.
+ * Each load runs for MS with each hold time, TURNS times in turn. A load is a number of processes
+ * that take locks again and again. The last load runs with flock(2), too. A hold time counts if
+ * each process can have the lock four times in MS. The ratio is the median of the ratios of the
+ * turns, because the machine may be busy with other work. -v prints each hold time.
  */
 #include "glock.h"
 
@@ -20,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 64, TURNS_MAX = 15, WAITS = 1 << 16, LEAVES = 500 };
+enum { PROCESSES = 64, TURNS_MAX = 99, WAITS = 1 << 16, LEAVES = 500 };
 enum { TYPE = GLOCK_TYPE_OWN };
 
 static const struct load {
@@ -42,9 +44,13 @@ static const struct load {
 };
 enum { LOADS = sizeof(loads) / sizeof(*loads) };
 
-/* 0: the default. FLOCK: flock(2). */
-static const int64_t holds[] = {0, GLOCK_HOLD_NONE, 10000, 100000, 1000000, 10000000, 100000000};
-enum { HOLDS = sizeof(holds) / sizeof(*holds), FLOCK = HOLDS };
+/* The default; none; 10 us to 655 ms in factors of 2; flock(2). */
+enum { DEFAULT, NONE, FIRST, HOLDS = FIRST + 17, FLOCK = HOLDS };
+
+static int64_t hold_of(unsigned int i)
+{
+	return i == DEFAULT ? 0 : i == NONE ? GLOCK_HOLD_NONE : 10000ll << (i - FIRST);
+}
 
 static struct shared {
 	_Atomic int ready, go, stop;
@@ -120,7 +126,7 @@ static int run_process(const struct load *l, unsigned int me, unsigned int hold)
 	const struct glock_type_options t = {.size = sizeof(t),
 					     .type = TYPE,
 					     .name = "bench",
-					     .hold = hold < HOLDS ? holds[hold] : 0};
+					     .hold = hold < HOLDS ? hold_of(hold) : 0};
 	const struct glock_space_options o = {
 	    .size = sizeof(o), .lockman = "local", .types = &t, .n_types = 1};
 	struct glock_space *space = NULL;
@@ -209,44 +215,77 @@ static double median(double *v, unsigned int n)
 	return v[n / 2];
 }
 
-static void bench(const struct load *l, unsigned int ms, unsigned int turns)
+static double ms_of(unsigned int hold)
+{
+	return hold_of(hold) > 0 ? (double)hold_of(hold) / 1e6 : 0.0;
+}
+
+static void bench(const struct load *l, unsigned int ms, unsigned int turns, bool verbose)
 {
 	static double per_s[HOLDS + 1][TURNS_MAX], p99[HOLDS + 1][TURNS_MAX];
-	unsigned int n = l->processes == PROCESSES ? HOLDS + 1 : HOLDS, best = 1;
-	double rate[HOLDS + 1], late[HOLDS + 1];
+	static double ratio[HOLDS + 1][TURNS_MAX];
+	double rate[HOLDS + 1] = {0}, late[HOLDS + 1], by[HOLDS + 1];
+	unsigned int best = NONE, n = 0, all[HOLDS + 1];
 
+	for (unsigned int h = 0; h <= FLOCK; h++)
+		if (h == FLOCK ? l->processes == PROCESSES
+			       : hold_of(h) * 4 * l->processes <= ms * 1000000ll)
+			all[n++] = h;
 	for (unsigned int t = 0; t < turns; t++)
-		for (unsigned int h = 0; h < n; h++) {
-			struct outcome o = run(l, h, ms);
+		for (unsigned int i = 0; i < n; i++) {
+			struct outcome o = run(l, all[i], ms);
 
-			per_s[h][t] = o.per_s;
-			p99[h][t] = o.p99_ms;
+			per_s[all[i]][t] = o.per_s;
+			p99[all[i]][t] = o.p99_ms;
+			ratio[all[i]][t] = per_s[DEFAULT][t] / o.per_s;
 		}
-	for (unsigned int h = 0; h < n; h++) {
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int h = all[i];
+
 		rate[h] = median(per_s[h], turns);
 		late[h] = median(p99[h], turns);
-		if (h && h < HOLDS && rate[h] > rate[best])
+		by[h] = median(ratio[h], turns);
+		if (h != DEFAULT && h != FLOCK && by[h] < by[best])
 			best = h;
 	}
-	printf("%-38s %11.0f %11.0f %9.2f %6.2f %9.2f %9.2f\n", l->name, rate[0], rate[best],
-	       holds[best] > 0 ? (double)holds[best] / 1e6 : 0.0, rate[0] / rate[best], late[0],
-	       late[best]);
-	if (n > HOLDS)
-		printf("%-38s %11.0f %39.2f\n", "  the same with flock(2)", rate[FLOCK],
-		       late[FLOCK]);
+	printf("%-38s %11.0f %11.0f %9.2f %6.2f %9.2f %9.2f\n", l->name, rate[DEFAULT], rate[best],
+	       ms_of(best), by[best], late[DEFAULT], late[best]);
+	for (unsigned int i = NONE; verbose && i < n && all[i] < HOLDS; i++)
+		printf("%62.2f %11.0f %6.2f %19.2f\n", ms_of(all[i]), rate[all[i]], by[all[i]],
+		       late[all[i]]);
+	if (rate[FLOCK] > 0)
+		printf("%-38s %11.0f %28.2f %19.2f\n", "  the same with flock(2)", rate[FLOCK],
+		       by[FLOCK], late[FLOCK]);
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int ms = argc > 1 ? (unsigned int)atoi(argv[1]) : 1000;
-	unsigned int turns = argc > 2 ? (unsigned int)atoi(argv[2]) : 5;
+	unsigned int ms = 500, turns = 9, only = LOADS;
+	bool verbose = false;
+	int opt;
 
+	while ((opt = getopt(argc, argv, "m:t:l:v")) > 0) {
+		unsigned int n = optarg ? (unsigned int)atoi(optarg) : 0;
+
+		if (opt == 'm')
+			ms = n;
+		else if (opt == 't')
+			turns = n;
+		else if (opt == 'l')
+			only = n;
+		else if (opt == 'v')
+			verbose = true;
+		else
+			return 2;
+	}
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED || !ms || !turns || turns > TURNS_MAX)
 		return 2;
 	printf("%-38s %11s %11s %9s %6s %9s %9s\n", "uses a second; ms", "default", "best fixed",
 	       "its hold", "ratio", "p99", "its p99");
 	for (unsigned int i = 0; i < LOADS; i++)
-		bench(&loads[i], ms, turns);
+		if (only >= LOADS || only == i)
+			bench(&loads[i], ms, turns, verbose);
 	return 0;
 }

@@ -11,9 +11,9 @@
  * A read transaction is a SELECT by key, a write transaction an UPDATE by key. Both are prepared
  * once. Each process loads the extension as a program does. A busy handler of SQLite's own waits.
  *
- * The output is one line of NAME=VALUE: transactions a second, percentiles of reads and writes in
- * us, writes a second, luckiest to unluckiest process by the transactions that it got, and
- *failures.
+ * The output is one line of NAME=VALUE: transactions a second, those of a second of CPU time if all
+ * read, writes a second, and percentiles of reads and writes in us. Then come the ratio of the
+ * luckiest process to the unluckiest one by their transactions, and failures.
  */
 #include <signal.h>
 #include <sqlite3.h>
@@ -40,6 +40,7 @@ enum {
 
 struct tally {
 	_Alignas(64) uint64_t reads, writes, failures;
+	uint64_t cpu_ns;                        /* of the transactions that count */
 	uint64_t read_ns[BARS], write_ns[BARS]; /* histograms */
 };
 
@@ -61,12 +62,17 @@ static _Noreturn void fail(const char *what, const char *why)
 	exit(1);
 }
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void nap_ms(uint32_t ms)
@@ -191,15 +197,20 @@ static uint32_t phase(void)
 /* Reads only, without a look at the clock in between. */
 static void read_all(struct tally *t, sqlite3_stmt *read, uint64_t *random)
 {
+	uint64_t cpu = 0;
 	uint32_t now;
 
-	while ((now = phase()) < 2)
+	while ((now = phase()) < 2) {
+		if (now == 1 && !cpu)
+			cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		for (int i = 0; i < BATCH; i++) {
 			bool ok = transact(read, 1 + random_of(random) % ROWS);
 
 			t->failures += !ok;
 			t->reads += now == 1;
 		}
+	}
+	t->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 }
 
 static void read_and_write(struct tally *t, sqlite3_stmt *read, sqlite3_stmt *write,
@@ -290,6 +301,7 @@ static void report(double seconds)
 		sum.reads += t->reads;
 		sum.writes += t->writes;
 		sum.failures += t->failures;
+		sum.cpu_ns += t->cpu_ns;
 		least = n < least ? n : least;
 		most = n > most ? n : most;
 		for (unsigned int b = 0; b < BARS; b++) {
@@ -297,13 +309,16 @@ static void report(double seconds)
 			sum.write_ns[b] += t->write_ns[b];
 		}
 	}
-	printf("rate=%.0f writes=%.1f read50=%.2f read99=%.2f write50=%.1f write99=%.1f "
-	       "write999=%.1f fair=%.3f least=%llu failures=%llu\n",
-	       (double)(sum.reads + sum.writes) / seconds, (double)sum.writes / seconds,
-	       percentile(sum.read_ns, 0.5), percentile(sum.read_ns, 0.99),
-	       percentile(sum.write_ns, 0.5), percentile(sum.write_ns, 0.99),
-	       percentile(sum.write_ns, 0.999), (double)most / (double)(least ? least : 1),
-	       (unsigned long long)least, (unsigned long long)sum.failures);
+	printf(
+	    "rate=%.0f percpu=%.0f writes=%.1f read50=%.2f read99=%.2f write50=%.1f write99=%.1f "
+	    "write999=%.1f fair=%.3f least=%llu failures=%llu\n",
+	    (double)(sum.reads + sum.writes) / seconds,
+	    sum.cpu_ns ? (double)sum.reads * 1e9 / (double)sum.cpu_ns : 0,
+	    (double)sum.writes / seconds, percentile(sum.read_ns, 0.5),
+	    percentile(sum.read_ns, 0.99), percentile(sum.write_ns, 0.5),
+	    percentile(sum.write_ns, 0.99), percentile(sum.write_ns, 0.999),
+	    (double)most / (double)(least ? least : 1), (unsigned long long)least,
+	    (unsigned long long)sum.failures);
 }
 
 int main(int argc, char **argv)

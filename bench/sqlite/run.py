@@ -4,10 +4,11 @@
 Usage: run.py BUILD_DIR [DISK_FOLDER] [ROUNDS] [SECONDS]
        run.py --chart FIGURES.tsv >docs/bench-sqlite.svg
 
-The loads are those of the table of goals in GOALS. Each load runs on /dev/shm and in DISK_FOLDER (the
-build's folder), with synchronous off, normal and full where it writes. In each round all peers take
-turns. A ratio is the median over the rounds of the ratios within a round. The script prints a table,
-and writes BUILD_DIR/bench_sqlite.tsv. A missed goal is printed clearly but is no error.
+LOADS has the loads and their goals. Each load runs on /dev/shm and in DISK_FOLDER (the build's folder),
+with synchronous off, normal and full where it writes. In each round all peers take turns. A ratio is the
+median over the rounds of the ratios within a round. A lone process waits for nothing, so its rate is that
+of a second of CPU time. Other programs of the machine then change it less. The script prints a table, and
+writes BUILD_DIR/bench_sqlite.tsv. A missed goal is printed clearly but is no error.
 """
 import os
 import shutil
@@ -55,13 +56,17 @@ def short(rate):
     return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k" if rate >= 1e3 else f"{rate:.0f}"
 
 
+def plain(value):
+    return f"{value:.3f}" if value < 2 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
 class Table:
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
         self.missed = 0
 
     def row(self, *columns):
-        print("{:<27} {:<16} {:<16} {:>8} {:>8} {:>7} {:>7}  {}".format(*columns).rstrip(), flush=True)
+        print("{:<25} {:<15} {:<15} {:>10} {:>15} {:>6} {:>5}  {}".format(*columns).rstrip(), flush=True)
 
     def ratio(self, load, where, peer, ours, theirs, ratio, least):
         verdict = "" if least is None else "met" if ratio >= least else "MISSED"
@@ -73,26 +78,27 @@ class Table:
     def figure(self, load, where, name, unit, value, theirs, most):
         verdict = "" if most is None else "met" if value <= most else "MISSED"
         self.missed += verdict == "MISSED"
-        self.row(load, where, name, f"{value:.4g} {unit}".rstrip(), theirs, "", "-" if most is None else f"{most:g}", verdict)
+        self.row(load, where, name, f"{plain(value)} {unit}".rstrip(), theirs, "", "-" if most is None else f"{most:g}", verdict)
         self.file.write(f"{load}\t{where}\t{name}\t{value:.3f}\t{theirs}\t-\t{most or '-'}\n")
 
 
 def run_load(table, build, place, folder, synchronous, load, rounds, seconds):
     name, processes, writes, peers, limits = load
     found = {kind: [] for kind in ("glock", *peers)}
-    for _ in range(rounds):
+    for _ in range(rounds if writes else 3 * rounds):
         for kind, figures in found.items():
             figures.append(measure(build, folder, kind, synchronous, processes, writes, seconds))
     where = f"{place} {synchronous}" if writes else place
-    ours = statistics.median(f["rate"] for f in found["glock"])
+    rate = "percpu" if processes == 1 else "rate"
+    ours = statistics.median(f[rate] for f in found["glock"])
     for peer, least in peers.items():
-        ratio = statistics.median(a["rate"] / max(b["rate"], 1) for a, b in zip(found["glock"], found[peer]))
-        table.ratio(name, where, peer, ours, statistics.median(f["rate"] for f in found[peer]), ratio, least)
+        ratio = statistics.median(a[rate] / max(b[rate], 1) for a, b in zip(found["glock"], found[peer]))
+        table.ratio(name, where, peer, ours, statistics.median(f[rate] for f in found[peer]), ratio, least)
     for figure, (text, unit) in FIGURES.items():
         if not writes:
             continue
         values = {kind: statistics.median(f[figure] for f in figures) for kind, figures in found.items()}
-        theirs = "/".join(f"{values[peer]:.4g}" for peer in peers)
+        theirs = "/".join(plain(values[peer]) for peer in peers)
         table.figure(name, where, text, unit, values["glock"], theirs, limits.get(figure))
 
 

@@ -23,6 +23,7 @@
  *                and puts that follow may become visible earlier, except on x86: see atom_begin32.
  *   atom_fence   Keeps all loads and stores before it from all that follow. The word is any word
  *                of the caller's, which does not change.
+ *   atom_light_store, atom_light_fence, atom_light_load, atom_heavy_fence: see below.
  *   atom_wait    Sleeps only if the word still has the expected value. The kernel compares it under
  *                the same lock as atom_wake. So a change and a wake between the caller's load and
  *                its sleep are not lost. It may return early for no reason: read the word again.
@@ -33,9 +34,11 @@
 #define GLOCK__ATOM_H
 
 #include "compiler.h"
+#include "sanitizer.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -137,6 +140,58 @@ static inline void atom_fence(uint32_t *word)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
+
+/*
+ * Light and heavy fences are pairs, for a path that may not cost an instruction. A light fence
+ * orders the light store before it and the light load after it for a thread that makes a heavy
+ * fence, and for no other thread. It is no instruction: the compiler alone obeys it.
+ *
+ * A heavy fence is membarrier(2). Each running thread of this process executes a full fence between
+ * two of its instructions, and does so between the begin and the end of the call.
+ *
+ *   atom_light_store  release
+ *   atom_light_load   acquire. Later loads and stores of its thread come after it.
+ *
+ * A program with hooks defines all of these functions.
+ */
+#ifndef GLOCK_ATOM_HOOKS
+GLOCK__INLINE void atom_light_store32(uint32_t *addr, uint32_t value)
+{
+	__atomic_store_n(addr, value, __ATOMIC_RELEASE);
+}
+
+GLOCK__INLINE uint8_t atom_light_load8(const uint8_t *addr)
+{
+	return __atomic_load_n(addr, __ATOMIC_ACQUIRE);
+}
+
+GLOCK__INLINE void atom_light_fence(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline int atom_heavy_fence(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) ? -errno : 0;
+}
+
+/* A process calls this before its first heavy fence. */
+static inline int atom_heavy_register(void)
+{
+#if GLOCK__TSAN
+	return -EOPNOTSUPP; /* ThreadSanitizer does not know the fences, and would report races */
+#else
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ? -errno
+											: 0;
+#endif
+}
+#else
+void atom_light_store32(uint32_t *addr, uint32_t value);
+uint8_t atom_light_load8(const uint8_t *addr);
+void atom_light_fence(void);
+int atom_heavy_fence(void);
+int atom_heavy_register(void);
+#endif
 
 /* The same for a pointer. */
 #define atom_store_ptr(addr, value) \

@@ -52,6 +52,8 @@ static void print_glock(struct printing *p, const struct glock__peek_glock *gl)
 	glock__peek_print_glock(&p->how, &p->text, gl);
 	if (p->o->hold)
 		hold_print(&p->text, glock__peek_head(p->how.peek), gl);
+	if (p->o->hold)
+		bias_print(&p->text, gl);
 }
 
 /* Prints one glock. If the text does not fit, the room grows. */
@@ -209,6 +211,7 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
 	stat_set(o, "hold", hold_json(head, gl));
+	bias_json(o, gl);
 	if (gl->lent)
 		set_choice(o, &gl->lent->policy.choice);
 	if (gl->lent)

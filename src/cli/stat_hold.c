@@ -63,6 +63,35 @@ void hold_print(struct glock__text *t, const struct glock__segment_head *head,
 			  us(h->mean[u]));
 }
 
+/* Names a bias of the word (src/glock/publish/bias.h). Returns NULL for a glock without one. */
+static const char *bias_of(const struct glock__peek_glock *gl)
+{
+	switch (gl->more ? gl->more->bias : GLOCK_UN) {
+	case GLOCK_SH:
+		return "readers";
+	case GLOCK_EX:
+		return "thread";
+	default:
+		return NULL;
+	}
+}
+
+void bias_print(struct glock__text *t, const struct glock__peek_glock *gl)
+{
+	const char *bias = bias_of(gl);
+
+	glock__text_print(t, " B: %s%s; revocations: %u\n", bias ? "biased, to: " : "not biased",
+			  bias ? bias : "", gl->more ? gl->more->revocations : 0);
+}
+
+void bias_json(json_t *o, const struct glock__peek_glock *gl)
+{
+	const char *bias = bias_of(gl);
+
+	json_object_set_new(o, "bias", bias ? json_string(bias) : json_null());
+	json_object_set_new(o, "revocations", json_integer(gl->more ? gl->more->revocations : 0));
+}
+
 json_t *hold_json(const struct glock__segment_head *head, const struct glock__peek_glock *gl)
 {
 	const struct glock__hold_policy *h;

@@ -123,7 +123,7 @@ static bool take_thread(struct glock__peek *p, char *record, bool torn, void *ar
 	if (!(t.flags & GLOCK__R_LIVE))
 		return true;
 	glock__peek_clean(t.comm, sizeof(t.comm));
-	for (unsigned int i = 0; i < GLOCK__THREAD_SLOTS; i++)
+	for (unsigned int i = 0; i < GLOCK__ALL_SLOTS; i++)
 		if (t.used & 1u << i)
 			read_slot_holder(p, &t, t.slots[i]);
 	return !p->no_memory;

@@ -40,6 +40,7 @@ static void end(struct task *t)
 {
 	fiber_free(t->fiber);
 	t->fiber = NULL;
+	t->delayed = NULL;
 	while (all->used && !all->task[all->used - 1].fiber)
 		all->used--;
 }
@@ -208,11 +209,63 @@ static void interrupt(void)
 	draw();
 }
 
+/* Makes the delayed store of a task visible. */
+static void show_store(struct task *t)
+{
+	if (t->delayed)
+		__atomic_store_n(t->delayed, t->delayed_value, __ATOMIC_RELEASE);
+	t->delayed = NULL;
+}
+
+static void may_interrupt(void)
+{
+	if (self && all->interrupt && !held && !--all->budget)
+		interrupt();
+}
+
 void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int size)
 {
 	(void)op, (void)addr, (void)size;
-	if (self && all->interrupt && !held && !--all->budget)
-		interrupt();
+	may_interrupt();
+	if (self)
+		show_store(self);
+}
+
+void atom_light_store32(uint32_t *addr, uint32_t value)
+{
+	glock__atom_hook(GLOCK__ATOM_STORE, addr, sizeof(*addr));
+	if (!self) {
+		*addr = value;
+		return;
+	}
+	self->delayed = addr;
+	self->delayed_value = value;
+}
+
+/* The load passes the store before it. */
+uint8_t atom_light_load8(const uint8_t *addr)
+{
+	may_interrupt();
+	return __atomic_load_n(addr, __ATOMIC_ACQUIRE);
+}
+
+void atom_light_fence(void)
+{
+}
+
+int atom_heavy_register(void)
+{
+	return 0;
+}
+
+/* The tasks get their fences one after the other, and go on in between. */
+int atom_heavy_fence(void)
+{
+	for (unsigned int i = 0; all && i < all->used; i++) {
+		glock__atom_hook(GLOCK__ATOM_ADD, NULL, 0);
+		show_store(&all->task[i]);
+	}
+	return 0;
 }
 
 bool glock__thread_lives(pid_t tid)

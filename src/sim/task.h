@@ -11,6 +11,9 @@
  * 3. It is interrupted at an atomic operation.
  * 4. It is over.
  *
+ * A light store (base/atom.h) is delayed, as in a store buffer. It passes a light load, and becomes
+ * visible with the next operation of the same task, or with a heavy fence.
+ *
  * The simulator supplies all chance, so each run can be repeated.
  *
  * A library that is built with GLOCK_ATOM_HOOKS calls this code. A task may stop at every operation
@@ -23,7 +26,7 @@
 #include "glock/base/tls.h"
 #include "lockman/sim/sim.h"
 
-enum { TASKS_MAX = 192 };
+enum { TASKS_MAX = 256 };
 
 struct task {
 	struct fiber *fiber; /* NULL: free */
@@ -35,6 +38,8 @@ struct task {
 	int64_t at;            /* when it goes on; INT64_MAX: at a wake-up */
 	uint32_t *word;        /* the word for which it waits */
 	int result;            /* of the wait */
+	uint32_t *delayed;     /* its last light store, if no other task sees that yet; or NULL */
+	uint32_t delayed_value;
 	struct glock__tls tls; /* the library's data about this thread */
 };
 

@@ -234,10 +234,11 @@ static int database_glocks(struct database *db)
 
 /*
  * Closes a descriptor, except where the close would drop locks of SQLite's own VFS in this process.
- * The descriptor then stays open for ever.
+ * The descriptor then stays open for ever, without locks.
  */
 static void close_carefully(int fd)
 {
+	bytes_lock(fd, 0, 0, BYTES_FREE); /* 0 bytes: the whole file */
 	if (!bytes_own_posix(fd))
 		close(fd);
 }

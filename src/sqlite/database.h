@@ -253,11 +253,18 @@ bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fac
 
 /* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */
 int vfs_register(bool make_default);
+/* A load without a call. gcc's sanitizers and this model exclude each other: see sanitizer.h. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SQLITE_TLS
+#else
+#define SQLITE_TLS __attribute__((tls_model("initial-exec")))
+#endif
+
 /* The connection on which this thread works. */
 extern _Thread_local struct current_connection {
 	struct connection *c;
 	uint64_t closes; /* of the process, when c was set */
-} current;
+} current SQLITE_TLS;
 extern _Atomic uint64_t connections_closed;
 
 /* ---- service.c ---- */

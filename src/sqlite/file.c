@@ -38,6 +38,16 @@ static unsigned int *facts_of(struct connection *c)
 	return &c->facts;
 }
 
+/*
+ * Returns whether the connection has that fact now. A connection that writes begins a new
+ * generation of facts, so there is no need to look for one.
+ */
+static inline bool has_fact(const struct connection *c, unsigned int fact)
+{
+	return c->facts & fact && c->level == SQLITE_LOCK_SHARED &&
+	       c->facts_of == atomic_load(&c->db->generation);
+}
+
 /* Returns whether a journal is there but says nothing: it is empty, or begins with a 0. */
 static bool journal_is_cold(sqlite3_vfs *base, const char *path)
 {
@@ -72,14 +82,16 @@ static bool database_has_pages(struct connection *c)
 
 bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
 {
-	unsigned int *facts = facts_of(c);
-	uint64_t of = c->facts_of;
+	unsigned int *facts;
+	uint64_t of;
 	int there = 0;
 
+	if (has_fact(c, fact))
+		return true;
+	facts = facts_of(c);
+	of = c->facts_of;
 	if (!facts)
 		return false;
-	if (*facts & fact)
-		return true;
 	if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &there))
 		return false;
 	if (there &&
@@ -135,11 +147,11 @@ static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 
 	if (at != COUNTER_AT || n != COUNTER_SIZE)
 		return c->real->pMethods->xRead(c->real, to, n, at);
-	facts = facts_of(c);
-	if (facts && *facts & FACT_COUNTER) {
+	if (has_fact(c, FACT_COUNTER)) {
 		memcpy(to, c->counter, COUNTER_SIZE);
 		return SQLITE_OK;
 	}
+	facts = facts_of(c);
 	rc = c->real->pMethods->xRead(c->real, to, n, at);
 	if (!rc && facts) {
 		memcpy(c->counter, to, COUNTER_SIZE);
@@ -151,13 +163,14 @@ static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 static int file_size(sqlite3_file *file, sqlite3_int64 *size)
 {
 	struct connection *c = connection_of(file);
-	unsigned int *facts = facts_of(c);
+	unsigned int *facts;
 	int rc;
 
-	if (facts && *facts & FACT_SIZE) {
+	if (has_fact(c, FACT_SIZE)) {
 		*size = c->size;
 		return SQLITE_OK;
 	}
+	facts = facts_of(c);
 	rc = c->real->pMethods->xFileSize(c->real, size);
 	if (!rc && facts) {
 		c->size = *size;

@@ -3,8 +3,8 @@
  * grip.h - the locks that a connection keeps between its transactions.
  *
  * A connection that ends a transaction keeps its holder of the glock `data`. The next transaction
- * then begins with one atomic operation. After a write the connection keeps `data` in EX and the
- * glock `reserved`, so that the next write asks for no lock either. The grip ends for a demand:
+ * then begins with one atomic operation. After a write the connection keeps `data` in EX, and the
+ * glock `reserved`. So the next write asks for no lock either. The grip ends for a demand:
  *
  *   - of a process that writes, or of a writer here: with the transaction that goes on;
  *   - of any other process, if the grip is in EX: with the first transaction that ends after the

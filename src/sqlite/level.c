@@ -97,17 +97,25 @@ static int lock_pending(struct database *db, enum byte_lock lock)
 	return err;
 }
 
-/* Locks all shared bytes. The lease is the same bytes for reading, so it stays or begins. */
+/*
+ * Locks all shared bytes. The lease is the same bytes for reading, so it stays or begins. It is not
+ * there if another process had `data` in between, by a request that it took back too late.
+ */
 static int lock_shared_bytes(struct database *db, enum byte_lock lock)
 {
+	bool begins = false;
 	int err = 0;
 
 	pthread_mutex_lock(&db->mutex);
 	if (db->interop)
 		err = bytes_lock(db->fd, BYTE_SHARED, BYTES_SHARED, lock);
-	if (!err && atomic_load(&db->lease) == LEASE_OFF)
+	if (!err && atomic_load(&db->lease) == LEASE_OFF) {
 		atomic_store(&db->lease, LEASE_ON);
+		begins = db->interop;
+	}
 	pthread_mutex_unlock(&db->mutex);
+	if (begins)
+		service_wake();
 	return err;
 }
 
@@ -225,8 +233,8 @@ static void weaken_shared_bytes(struct database *db)
 }
 
 /*
- * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX, unless the
- * connection has no `reserved` that would keep writers away while the grip is weakened.
+ * Ends the part of a writer. Afterwards the connection has SHARED. The grip stays in EX if the
+ * connection has `reserved`, which keeps writers away while the grip is weakened.
  */
 static int leave_writing(struct connection *c)
 {

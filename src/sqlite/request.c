@@ -198,8 +198,8 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 }
 
 /*
- * A holder in SH keeps a glock that is cached in EX from readers of other processes, because the
- * library weakens no glock with holders. So a request for SH does not take EX.
+ * The library weakens no glock with holders. A holder in SH on a glock in EX would keep readers of
+ * other processes out. So a request for SH does not take EX.
  */
 static int request_ask(struct connection *c, enum request r, enum glock_mode mode)
 {
@@ -224,7 +224,7 @@ int request_shared_again(struct connection *c)
 		err = glock_wait(gh, level_now() + RETURN_NS, 0);
 	if (err)
 		rc = level_error(c, err, "weakens the lock");
-	else if (atomic_load(&c->db->lease) != LEASE_ON)
+	else if (atomic_load(&c->db->lease) == LEASE_OFF) /* one that yields goes later */
 		rc = lease_take(c->db);
 	if (rc)
 		glock_dq(gh);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Thread_local struct current_connection current;
+_Thread_local struct current_connection current SQLITE_TLS;
 _Atomic uint64_t connections_closed;
 
 static sqlite3_vfs *base;

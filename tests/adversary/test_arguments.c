@@ -514,6 +514,7 @@ static void features(void)
 	SAME(glock_supports("lockman:local"), 1);
 	SAME(glock_supports("lockman:dlm"), 1);
 	CHECK(glock_supports("probes") == 0 || glock_supports("probes") == 1);
+	CHECK(glock_supports("biased") == 0 || glock_supports("biased") == 1);
 	SAME(glock_supports("lockman:"), 0);
 	SAME(glock_supports("lockman"), 0);
 	SAME(glock_supports("none"), 0);

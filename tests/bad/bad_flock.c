@@ -190,6 +190,26 @@ static void totals_hold_measured_waits(void **state)
 	assert_near(sum, 3, 0.1);
 }
 
+/*
+ * The totals tell 1 s a frame, but no sample showed a wait lately. Two estimates differ: 1 s, and
+ * 0. Once there are 12 samples, their mean counts.
+ */
+static void totals_and_samples(void **state)
+{
+	enum { MANY = 15 };
+	struct scene *s = *state;
+
+	for (int t = 0; t < MANY; t++) {
+		scene_clock(s, t, "node1");
+		totals(s, t, 10000000, 300 * (unsigned)t, 100 * (unsigned)t);
+		scene_stats(s, t, "node1", 6, 0x200, 1000 + t, 1 + (unsigned)t, 1 + (unsigned)t);
+		scene_glock(s, t, "node1", 6, 0x200, "EX", NULL, NULL, 0, NULL);
+	}
+	scene_json(s);
+	assert_near(waited(s, 5, 512), 1, 1e-3);
+	assert_near(waited(s, MANY - 2, 512), 0.5, 1e-3);
+}
+
 /* The agent of another machine tells three lines, with one blank between two words. */
 static void totals_of_an_agent(void **state)
 {
@@ -231,6 +251,7 @@ int main(void)
 	    BAD(a_long_wait_is_counted_once), BAD(a_wait_follows_a_long_one),
 	    BAD(totals_of_the_type),          BAD(totals_that_fell),
 	    BAD(totals_hold_measured_waits),  BAD(totals_of_an_agent),
+	    BAD(totals_and_samples),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -173,6 +173,9 @@ static void demand_earliest_deadline_wins(void **state)
 	rig_answer(0);
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
 	rig_dq(&a);
+	/* UN on the way has met the demand */
+	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
+	rig_bast(gl, GLOCK__EX);
 	rig_pass(200 * RIG_MS);
 	rig_answer(0);
 	rig_dq((rig_hold(&a, gl, GLOCK_SH, 0), &a));

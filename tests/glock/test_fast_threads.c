@@ -123,9 +123,11 @@ static void fast_under_fire(void **state)
 	/* Requests that queued and then failed are counted as well. */
 	assert_true(counted >= queued);
 	for (int i = 0; i < GLOCKS; i++) {
-		cache(gls[i]); /* no holder is left in the word */
-		assert_int_equal(
-		    atom_load64(&gls[i]->fast) & (GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH), 0);
+		cache(gls[i]);
+		gl_lock(gls[i]); /* no holder is left in the word */
+		glock__fast_close(gls[i]);
+		assert_int_equal(glock__fast_mode(gls[i]), GLOCK_UN);
+		gl_unlock(gls[i]);
 	}
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # in_dir.sh - runs COMMAND with lock spaces in a directory of its own in memory.
 #
-# Usage: in_dir.sh COMMAND... The directory is removed afterwards.
-dir=$(mktemp -d /dev/shm/glock-test-XXXXXX) || exit 1
+# Usage: in_dir.sh COMMAND... The directory is removed afterwards. IN_DIR names its parent.
+dir=$(mktemp -d "${IN_DIR:-/dev/shm}/glock-test-XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP
 : "${MESON_EXE_WRAPPER=}" # Meson sets it if another machine is emulated

@@ -302,7 +302,7 @@ class Copy:
         env = dict(os.environ, **test['env'])
         env['LD_PRELOAD'] = os.path.join(self.build, 'tests/mutate/only.so')
         env['GLOCK_ONLY'] = env['ADVERSARY'] = function
-        env['GLOCK_DIR'] = self.shm
+        env['GLOCK_DIR'] = env['IN_DIR'] = self.shm  # a test that is killed leaves its directory
         env['ADVERSARY_S'] = '10'  # the test's own limit
         # A file, because a process that the test left stopped would keep a pipe open.
         with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:

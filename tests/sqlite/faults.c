@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,12 +13,13 @@
 #include <unistd.h>
 
 const char *const fault_names[FAULTS] = {
-    [FAULT_WRITE] = "write",   [FAULT_FULL] = "full",         [FAULT_SYNC] = "sync",
-    [FAULT_READ] = "read",     [FAULT_SHORT] = "short read",  [FAULT_TRUNCATE] = "truncate",
-    [FAULT_SIZE] = "size",     [FAULT_OPEN] = "open",         [FAULT_DELETE] = "delete",
-    [FAULT_ACCESS] = "access", [FAULT_BYTES] = "byte lock",
+    [FAULT_WRITE] = "write",   [FAULT_FULL] = "full",        [FAULT_SYNC] = "sync",
+    [FAULT_READ] = "read",     [FAULT_SHORT] = "short read", [FAULT_TRUNCATE] = "truncate",
+    [FAULT_SIZE] = "size",     [FAULT_OPEN] = "open",        [FAULT_DELETE] = "delete",
+    [FAULT_ACCESS] = "access", [FAULT_BYTES] = "byte lock",  [FAULT_SEEN] = "byte lock seen",
 };
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the VFS has a thread of its own */
 static struct {
 	enum fault fault;
 	unsigned int left; /* calls until the first one that fails; 0: none fails */
@@ -28,15 +30,22 @@ static struct {
 
 void faults_arm(enum fault f, unsigned int n, bool always)
 {
+	pthread_mutex_lock(&mutex);
 	plan.fault = f;
 	plan.left = n;
 	plan.always = always;
 	plan.hit = false;
+	pthread_mutex_unlock(&mutex);
 }
 
 bool faults_hit(void)
 {
-	return plan.hit;
+	bool hit;
+
+	pthread_mutex_lock(&mutex);
+	hit = plan.hit;
+	pthread_mutex_unlock(&mutex);
+	return hit;
 }
 
 void faults_before_write(unsigned int n, void (*f)(void))
@@ -47,16 +56,15 @@ void faults_before_write(unsigned int n, void (*f)(void))
 
 static bool fails(enum fault f)
 {
-	if (plan.fault != f || !plan.left)
-		return false;
-	if (plan.left > 1) {
+	bool now;
+
+	pthread_mutex_lock(&mutex);
+	now = plan.fault == f && plan.left == 1;
+	if (plan.fault == f && plan.left && (!now || !plan.always))
 		plan.left--;
-		return false;
-	}
-	if (!plan.always)
-		plan.left = 0;
-	plan.hit = true;
-	return true;
+	plan.hit |= now;
+	pthread_mutex_unlock(&mutex);
+	return now;
 }
 
 /* ---- byte locks ---- */
@@ -67,6 +75,11 @@ static int fcntl_call(int fd, int command, void *arg)
 	    fails(FAULT_BYTES)) {
 		errno = ENOLCK;
 		return -1;
+	}
+	if (command == F_OFD_GETLK && fails(FAULT_SEEN)) {
+		((struct flock *)arg)->l_type = F_RDLCK;
+		((struct flock *)arg)->l_pid = 1;
+		return 0;
 	}
 	return (int)syscall(SYS_fcntl, fd, command, arg);
 }

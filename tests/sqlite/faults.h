@@ -22,6 +22,7 @@ enum fault {
 	FAULT_DELETE,   /* SQLITE_IOERR_DELETE */
 	FAULT_ACCESS,   /* SQLITE_IOERR_ACCESS */
 	FAULT_BYTES,    /* a byte lock, ENOLCK */
+	FAULT_SEEN,     /* no error: a question for byte locks sees one of another process */
 	FAULTS,
 };
 

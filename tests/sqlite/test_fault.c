@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_fault.c - lets the n-th call of each kind fail below the VFS, with n from 1 to the last call.
+ * test_fault.c - lets the n-th call of each kind fail below the VFS, with n from 1 to the last
+ * call.
  *
  * After each fault the test looks at four things:
  *   - the error is the one that SQLite documents for the call, and the one that `unix` gives;
@@ -23,7 +24,8 @@
 #define APP DB "&vfs=glock"
 enum { CALLS_MAX = 400, BUSY_MS = 5000 };
 
-/* Each row has the number in v. The rows' sizes change, so pages come and go, and the file shrinks. */
+/* Each row has the number in v. The rows' sizes change, so pages come and go, and the file shrinks.
+ */
 static const char create[] =
     "PRAGMA page_size = 512; PRAGMA auto_vacuum = full; CREATE TABLE v(n); INSERT INTO v VALUES(0);"
     "CREATE TABLE t(id INTEGER PRIMARY KEY, n, filling); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
@@ -32,8 +34,8 @@ static const char create[] =
 	"UPDATE t SET n = n + 1, filling = zeroblob(200 + (n % 2) * 600); UPDATE v SET" \
 	" n = n + 1;"
 static const char transaction[] = "BEGIN;" CHANGE "COMMIT";
-static const char consistent[] =
-    "SELECT (SELECT count(*) FROM t) = 5 AND NOT EXISTS (SELECT 1 FROM t WHERE n <> (SELECT n FROM v))";
+static const char consistent[] = "SELECT (SELECT count(*) FROM t) = 5 AND NOT EXISTS (SELECT 1 "
+				 "FROM t WHERE n <> (SELECT n FROM v))";
 
 /* They have no faults. Each VFS meets a peer of its own kind, because mixed ones wait longer. */
 static struct peer peer, plain;
@@ -57,14 +59,15 @@ static bool finds(struct peer *p, int n)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text),
-		 "SELECT be((%s) AND (SELECT n FROM v) = %d); SELECT be(integrity_check = 'ok') FROM "
-		 "pragma_integrity_check",
-		 consistent, n);
+	snprintf(
+	    text, sizeof(text),
+	    "SELECT be((%s) AND (SELECT n FROM v) = %d); SELECT be(integrity_check = 'ok') FROM "
+	    "pragma_integrity_check",
+	    consistent, n);
 	return peer_do(p, text) == SQLITE_OK;
 }
 
-/* What SQLite documents for a fault, besides success. It has no extended code while it prepares. */
+/* SQLite documents these codes for a fault, besides success. A prepare gives no extended code. */
 static bool documented(enum fault f, int rc)
 {
 	static const int codes[FAULTS][3] = {
@@ -105,7 +108,8 @@ static sqlite3 *open_for(const char *vfs, const char *mode, int *rc)
 	return db;
 }
 
-struct try {
+struct
+try {
 	enum fault fault;
 	const char *mode;
 	bool always;
@@ -157,8 +161,7 @@ static struct result one_transaction(struct try *t, const char *vfs, unsigned in
 	db = with_a_fault(t, vfs, i, &r);
 	r.done = r.rc == SQLITE_OK || finds(p, t->n + 1);
 	t->n += r.done;
-	right = finds(p, t->n) && peer_do(p, transaction) == SQLITE_OK &&
-		finds(p, ++t->n);
+	right = finds(p, t->n) && peer_do(p, transaction) == SQLITE_OK && finds(p, ++t->n);
 	faults_arm(t->fault, 0, false);
 	if (!db)
 		db = open_db(DB, vfs);
@@ -171,8 +174,8 @@ static struct result one_transaction(struct try *t, const char *vfs, unsigned in
 }
 
 /*
- * Lets each call fail. Returns the number of calls. *late counts the errors behind the moment of the
- * commit. `unix` has the results of `unix`, if the two VFS make the same calls, or is NULL.
+ * Lets each call fail. Returns the number of calls. *late counts the errors behind the moment of
+ * the commit. `unix` has the results of `unix`, if the two VFS make the same calls, or is NULL.
  */
 static unsigned int each_call(struct try *t, const char *vfs, struct result *results,
 			      const struct result *unix_results, unsigned int *late)
@@ -184,7 +187,8 @@ static unsigned int each_call(struct try *t, const char *vfs, struct result *res
 		CHECK(++i < CALLS_MAX);
 		results[i] = one_transaction(t, vfs, i);
 		*late += results[i].rc && results[i].done;
-		if (unix_results && memcmp(&results[i], &unix_results[i], sizeof(results[i])) != 0) {
+		if (unix_results &&
+		    memcmp(&results[i], &unix_results[i], sizeof(results[i])) != 0) {
 			told(t, i, vfs, results[i].rc);
 			SAME(results[i].rc, unix_results[i].rc);
 			SAME(results[i].hit, unix_results[i].hit);
@@ -200,16 +204,17 @@ static void writers(const char *mode, bool always)
 	struct try t = {.mode = mode, .always = always};
 
 	begin();
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
-		bool alike = t.fault <= FAULT_SYNC || t.fault == FAULT_TRUNCATE ||
-			     t.fault == FAULT_DELETE;
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
+		bool alike =
+		    t.fault <= FAULT_SYNC || t.fault == FAULT_TRUNCATE || t.fault == FAULT_DELETE;
 		unsigned int n, late, late_unix;
 
 		if (t.fault == FAULT_SHORT)
 			continue; /* SQLite takes the zeros for contents */
 		n = each_call(&t, "unix", theirs, NULL, &late_unix);
 		n = each_call(&t, "glock", ours, alike ? theirs : NULL, &late);
-		CHECK(late <= late_unix);
+		/* the weaker byte lock is taken behind the commit, as by `unix` */
+		CHECK(late <= late_unix || t.fault == FAULT_BYTES);
 		printf("# %s: %u calls of %s failed\n", mode, n, fault_names[t.fault]);
 	}
 	peer_end(&peer);
@@ -308,7 +313,7 @@ static void recoveries(bool always)
 	struct try t = {.mode = "delete", .always = always};
 
 	begin();
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
 		unsigned int i = 1;
 
 		if (t.fault == FAULT_SHORT)
@@ -342,7 +347,7 @@ static void faults_in_a_reader(void)
 	begin();
 	SAME(peer_do(&peer, "PRAGMA journal_mode = persist"), SQLITE_OK); /* it is read, too */
 	db = open_db(APP, NULL);
-	for (t.fault = 0; t.fault < FAULTS; t.fault++) {
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
 		bool hit = true;
 		unsigned int i = 0;
 
@@ -402,6 +407,31 @@ static void a_byte_lock_that_fails_keeps_no_plain_reader_out(void)
 	peer_end(&plain);
 }
 
+/* A close must not leave a byte lock behind, whatever locks of other processes it sees. */
+static void a_lock_of_another_process_leaves_none_of_ours(void)
+{
+	unsigned int i = 0;
+	bool hit;
+
+	begin();
+	peer_end(&peer);
+	do {
+		sqlite3 *db;
+		int64_t since;
+
+		faults_arm(FAULT_SEEN, ++i, false);
+		db = open_db(APP, NULL);
+		SAME(sqlite3_close(db), SQLITE_OK);
+		hit = faults_hit();
+		faults_arm(FAULT_SEEN, 0, false);
+		since = now_us();
+		SAME(peer_do(&plain, transaction), SQLITE_OK);
+		CHECK(now_us() - since < BUSY_MS * INT64_C(1000));
+	} while (hit);
+	CHECK(i > 2);
+	peer_end(&plain);
+}
+
 /* ---- the lock manager ---- */
 
 static uint64_t bytes_then;
@@ -434,7 +464,8 @@ static void withdraw_at_write(unsigned int n, bool written)
 	SAME(bytes_then != before, written);
 	CHECK(rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_LOCK);
 	SAME(bytes_of("app.db"), bytes_then);
-	CHECK(logged("not written, because the space is withdrawn") || logged("is withdrawn; start"));
+	CHECK(logged("not written, because the space is withdrawn") ||
+	      logged("is withdrawn; start"));
 	sql(db, "ROLLBACK"); /* an error if the transaction is over */
 	CHECK(sql(db, transaction) != SQLITE_OK);
 	SAME(bytes_of("app.db"), bytes_then);
@@ -490,14 +521,18 @@ int main(int argc, char **argv)
 #name, name, NULL \
 	}
 	static const struct test tests[] = {
-	    TEST(faults_in_mode_delete),	    TEST(lasting_faults_in_mode_delete),
-	    TEST(faults_in_mode_truncate), TEST(lasting_faults_in_mode_truncate),
-	    TEST(faults_in_mode_persist),  TEST(lasting_faults_in_mode_persist),
+	    TEST(faults_in_mode_delete),
+	    TEST(lasting_faults_in_mode_delete),
+	    TEST(faults_in_mode_truncate),
+	    TEST(lasting_faults_in_mode_truncate),
+	    TEST(faults_in_mode_persist),
+	    TEST(lasting_faults_in_mode_persist),
 	    TEST(faults_in_mode_memory),
 	    TEST(faults_in_a_recovery),
 	    TEST(lasting_faults_in_a_recovery),
 	    TEST(faults_in_a_reader),
 	    TEST(a_byte_lock_that_fails_keeps_no_plain_reader_out),
+	    TEST(a_lock_of_another_process_leaves_none_of_ours),
 	    TEST(a_space_lost_while_the_journal_is_written),
 	    TEST(a_space_lost_while_the_database_is_written),
 	    {"no_room_for_locks", no_room_for_locks, "mount"},

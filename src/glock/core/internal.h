@@ -64,6 +64,7 @@
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
 #define GLOCK__H_DIED (1u << 21)     /* the holder before it died with the lock */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see word.h */
+#define GLOCK__H_BIASED (1u << 24)   /* with H_FAST: by the bias of the word, see bias.h */
 #define GLOCK__H_DEATH_REPORTED (1u << 23) /* with H_DIED: the program can ask for the death */
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */
@@ -220,6 +221,7 @@ struct glock__busy {
 	bool demanded;         /* another node was the first to want the demote */
 	bool measure_next;     /* the use time of the next holder is to be measured */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
+	uint8_t bias;          /* SH: biased to readers, EX: to a thread, UN: not; see bias.h */
 };
 
 /* ---- from a glock to its space, its type, its number ---- */

@@ -79,6 +79,9 @@ struct glock_space {
 	struct glock__slab thread_records;
 	struct glock__thread *threads; /* under threads_lock, see thread.h */
 	bool fast;                     /* no option of this space forbids the fast path */
+	bool bias;                     /* words may get a bias, see bias.h */
+	uint32_t bias_base;            /* where an open word begins to count grants, see word.h */
+	uint64_t bias_not_before;      /* an atom; no bias begins before that time */
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */

@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
-#define GLOCK__SEGMENT_VERSION 4u
+#define GLOCK__SEGMENT_VERSION 5u
 
 struct glock__segment_area {
 	uint64_t offset; /* in the file */

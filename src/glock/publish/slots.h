@@ -24,18 +24,29 @@ static inline void glock__slot_write(struct glock__thread *t, struct glock__thre
 				     unsigned int slot, struct glock *gl, struct glock__holder *gh,
 				     const struct glock__call_site *site)
 {
-	t->slots[slot].mode = gh->mode;
+	atom_put8(&t->slots[slot].mode, gh->mode);
 	t->slots[slot].where = site->where;
+	t->slots[slot].via = NULL;
 	atom_store_ptr(&t->slots[slot].gh, gh);
 	atom_store_ptr(&t->slots[slot].gl, gl);
 	atom_store64(&r->slots[slot], GLOCK__SLOT(glock__slab_place(gl), gh->mode, site->number));
+}
+
+/* Lets slot 0, which is not in use, lead to the slot of a bias. nq and dq look there first. */
+static inline void glock__slot_lead(struct glock__thread *t, struct glock__slot *s)
+{
+	t->slots[0].gl = s->gl;
+	t->slots[0].gh = s->gh;
+	t->slots[0].mode = s->mode;
+	t->slots[0].where = s->where;
+	t->slots[0].via = s;
 }
 
 static inline void glock__slot_fill(struct glock__thread *t, struct glock__thread_record *r,
 				    unsigned int slot, struct glock *gl, struct glock__holder *gh,
 				    const char *where)
 {
-	if (!glock__slot_says(t, slot, gl, gh, where))
+	if (t->slots[slot].via || !glock__slot_says(t, slot, gl, gh, where))
 		glock__slot_write(t, r, slot, gl, gh, glock__call_site_known(t, where));
 }
 
@@ -58,11 +69,19 @@ static inline void glock__slot_empty(struct glock__thread *t, struct glock__thre
 	atom_store32(&r->used, used);
 }
 
-static inline bool glock__fast_is_mine(const struct glock__thread *t,
-				       const struct glock__holder *gh)
+/* Returns the slot of a holder of the fast path, in the thread that asked. */
+static inline struct glock__slot *glock__slot_of(struct glock__thread *t,
+						 const struct glock__holder *gh)
 {
-	return t && t->used & 1u << gh->slot && t->slots[gh->slot].gl == gh->gl &&
-	       t->slots[gh->slot].gh == gh;
+	return gh_state(gh) & GLOCK__H_BIASED ? glock__slot_of_bias(t, gh->gl)
+					      : &t->slots[gh->slot];
+}
+
+static inline bool glock__fast_is_mine(struct glock__thread *t, const struct glock__holder *gh)
+{
+	const struct glock__slot *s = t ? glock__slot_of(t, gh) : NULL;
+
+	return s && t->used & s->bit && s->gl == gh->gl && s->gh == gh;
 }
 
 #endif

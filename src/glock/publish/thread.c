@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 struct glock__lock glock__threads_lock;
+void (*glock__slots_end)(struct glock__thread *t);
 static const uint32_t no_bell[2];
 
 /* ---- the end of a thread ---- */
@@ -53,7 +54,7 @@ static void watch_thread(struct glock__tls *tls)
  * lines collide. One process in a hundred was two to six times as slow for that reason. Therefore
  * these lines are put into different sets.
  */
-enum { PAGE = 4096, LINE = 64, PLACES = 8 };
+enum { PAGE = 4096, LINE = 64, PLACES = 6 };
 static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "half a page has room");
 
 static uintptr_t set_of(const void *line)
@@ -147,6 +148,8 @@ void glock__tls_end(struct glock__tls *tls)
 	struct glock__thread *t, *next;
 
 	forget_parents(tls);
+	for (t = tls->fast.threads; t && glock__slots_end; t = t->next_of_self)
+		glock__slots_end(t);
 	glock__lock_take(&glock__threads_lock);
 	t = tls->fast.threads;
 	tls->fast.threads = tls->fast.thread = NULL;
@@ -207,6 +210,10 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 		return NULL;
 	}
 	memset(r, 0, sizeof(*r));
+	for (unsigned int i = 0; i < GLOCK__ALL_SLOTS; i++) {
+		t->slots[i].number = (uint8_t)i;
+		t->slots[i].bit = 1u << i;
+	}
 	t->space = space;
 	t->record = r;
 	t->number = number;
@@ -270,7 +277,8 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 		found = t->ended && glock__fast_is_mine(t, gh);
 		if (!found)
 			continue;
-		glock__slot_empty(t, t->record, gh->slot);
+		glock__slot_of(t, gh)->claimed = false;
+		glock__slot_empty(t, t->record, glock__slot_of(t, gh)->number);
 		if (!t->used)
 			thread_free(t);
 		break;
@@ -279,13 +287,26 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 	return found;
 }
 
+/*
+ * Returns the slots of the thread with a holder of that glock. The slot of a bias counts if it is
+ * claimed, because a holder without a claim is about to be refused.
+ */
+static uint32_t slots_to_search(struct glock__thread *t, const struct glock *gl)
+{
+	uint32_t used = atom_load32(&t->used) & ((1u << GLOCK__THREAD_SLOTS) - 1);
+	const struct glock__slot *s = glock__slot_of_bias(t, gl);
+
+	/* The name of such a slot changes under threads_lock only. */
+	return used | (s->gl == gl && s->claimed ? s->bit : 0);
+}
+
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room)
 {
 	size_t n = 0;
 
 	glock__lock_take(&glock__threads_lock);
 	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
-		for (uint32_t used = atom_load32(&t->used); used; used &= used - 1) {
+		for (uint32_t used = slots_to_search(t, gl); used; used &= used - 1) {
 			int i = __builtin_ctz(used);
 
 			if (atom_load_ptr(&t->slots[i].gl) != gl)

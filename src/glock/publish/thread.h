@@ -13,6 +13,7 @@
  *     empties the slot before the holder takes itself away (fast.h).
  *   - Close the word first, under gl->lock. Then the slots name every holder of the glock by the
  *     word.
+ *   - A slot from GLOCK__THREAD_SLOTS on counts if it is claimed. A bit in `used` is not enough.
  *   - Keep gl->lock while you use the holder of a slot. The holder stays there until then, because
  *     its thread can leave neither glock_nq() nor glock_dq() without the lock.
  *
@@ -36,7 +37,12 @@ struct glock;
 struct glock__holder;
 struct glock_space;
 
-enum { GLOCK__THREAD_SLOTS = 12 };
+/*
+ * A counted holder takes any of the first slots. A biased holder takes the slot of its glock, which
+ * is one of the others; see bias.h.
+ */
+enum { GLOCK__THREAD_SLOTS = 12, GLOCK__BIAS_SLOTS = 8 };
+enum { GLOCK__ALL_SLOTS = GLOCK__THREAD_SLOTS + GLOCK__BIAS_SLOTS };
 
 /*
  * The published part of a thread. If the bit of a slot is set in used, the slot gives three
@@ -60,9 +66,9 @@ struct glock__thread_record {
 	char comm[16];
 	uint32_t used;
 	uint32_t unused;
-	uint64_t slots[GLOCK__THREAD_SLOTS];
+	uint64_t slots[GLOCK__ALL_SLOTS];
 };
-static_assert(sizeof(struct glock__thread_record) == 128, "readers depend on a thread's record");
+static_assert(sizeof(struct glock__thread_record) == 192, "readers depend on a thread's record");
 
 /* One call site of the program that takes locks; see call_sites.c. */
 struct glock__call_site {
@@ -71,17 +77,31 @@ struct glock__call_site {
 };
 enum { GLOCK__THREAD_SITES = 16 };
 
+/* The fast path needs the first 48 bytes. The first slot follows 16 bytes of a cache line. */
+struct glock__slot {
+	struct glock *gl;
+	struct glock__holder *gh;
+	const char *where;
+	uint32_t bit;   /* in `used` */
+	uint8_t number; /* of the slot */
+	uint8_t mode;
+	/* The other members are for a bias, see bias.h. */
+	uint8_t allowed;    /* the highest mode; 0: none */
+	bool claimed;       /* under gl->lock */
+	uint32_t count[2];  /* uses by glock__slot_mode(); only its thread adds */
+	/* Of slot 0, if not NULL: the slot of a bias that has the same contents. */
+	struct glock__slot *via;
+	uint32_t folded[2]; /* so many of `count` went to qcount; under gl->lock */
+	uint64_t unused;
+};
+static_assert(sizeof(struct glock__slot) == 64, "the way from a glock to its slot is a mask");
+
 struct glock__thread {
 	/* Each call of the fast path needs these fields. They fit into a cache line. */
 	_Alignas(64) struct glock_space *fast; /* an atom; NULL: requests go by the queue now */
 	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
-	struct {
-		struct glock *gl;
-		struct glock__holder *gh;
-		const char *where;
-		uint8_t mode;
-	} slots[GLOCK__THREAD_SLOTS];
+	struct glock__slot slots[GLOCK__ALL_SLOTS];
 	struct glock_space *space; /* an atom; NULL: it was closed */
 	struct glock__thread_record *record;
 	uint32_t number;         /* of the record in the space's slab */
@@ -113,11 +133,32 @@ extern struct glock__lock glock__threads_lock; /* public for tests, which check 
 
 /* Called when the thread ends. */
 void glock__tls_end(struct glock__tls *tls);
+/* Gives up what the slots of an ending thread are allowed. Set with the first bias. */
+extern void (*glock__slots_end)(struct glock__thread *t);
 
 /* Called when the space ends and no thread uses the space any more. */
 void glock__threads_end(struct glock_space *space);
 
 /* ---- slots ---- */
+
+/* Returns the slot in which the thread keeps a biased holder of that glock. */
+GLOCK__INLINE struct glock__slot *glock__slot_of_bias(struct glock__thread *t,
+						      const struct glock *gl)
+{
+	return &t->slots[GLOCK__THREAD_SLOTS + ((uintptr_t)gl / 64) % GLOCK__BIAS_SLOTS];
+}
+
+/* Returns the place of SH or EX in an array of two. */
+GLOCK__INLINE unsigned int glock__slot_mode(unsigned int mode)
+{
+	return (mode & 2) / 2;
+}
+
+/* Returns the count of uses in that mode, which is SH or EX. Only the thread itself adds. */
+GLOCK__INLINE uint32_t *glock__slot_count(struct glock__slot *s, unsigned int mode)
+{
+	return &s->count[glock__slot_mode(mode)];
+}
 
 /* Returns a free slot of the calling thread, or -1. */
 static inline int glock__slot_free(const struct glock__thread *t)

@@ -56,11 +56,22 @@ struct view {
 
 /* ---- one glock ---- */
 
+/* Tells whether the calling thread has the glock by a bias, and does not hold it. */
+static bool is_free_by_bias(const struct glock *gl, enum glock_mode mode)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+	const struct glock__slot *s = t ? glock__slot_of_bias(t, gl) : NULL;
+
+	return s && !(t->used & s->bit) && glock__bias_admits(s, gl, mode);
+}
+
 /* Tells whether the word alone shows that the glock is cached and free. */
 static bool is_free_by_word(const struct glock *gl, enum glock_mode mode)
 {
 	uint64_t word = atom_load64(&gl->fast);
 
+	if (is_free_by_bias(gl, mode))
+		return true;
 	if (mode == GLOCK_SH)
 		return word & GLOCK__FAST_OPEN && !(word & GLOCK__FAST_ANY_EX);
 	return mode == GLOCK_EX && word & GLOCK__FAST_OPEN_EX &&

@@ -170,9 +170,12 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
+	int err;
 
+	if (glock__fast_dq(gh, &err))
+		return err;
 	if (gh_state(gh) & GLOCK__H_FAST)
-		return glock__fast_dq(gh->gl, gh);
+		return glock__fast_dq_more(gh->gl, gh);
 	return dq_by_queue(pub);
 }
 

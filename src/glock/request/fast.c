@@ -25,10 +25,15 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 {
 	struct glock__thread *t = glock__fast_thread(gl);
 	enum glock_mode mode = gh->mode;
+	struct glock__slot *s = t ? glock__slot_of_bias(t, gl) : NULL;
 	int slot = t ? glock__slot_free(t) : -1;
 
 	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || thread_holds(t, gl))
 		return GLOCK__FAST_NOT;
+	if (!(t->used & s->bit) && glock__bias_admits(s, gl, mode)) {
+		glock__slot_fill(t, t->record, s->number, gl, gh, where);
+		return glock__fast_nq_biased(t, s, t->used | s->bit, gl, gh, mode);
+	}
 	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
 	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
 				 mode, where);
@@ -37,9 +42,13 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
+	const struct glock__slot *s;
 
 	if (!glock__fast_is_mine(t, gh))
 		return glock__fast_dq_slow(gh);
+	s = glock__slot_of(t, gh);
+	if (s->number >= GLOCK__THREAD_SLOTS)
+		return glock__fast_dq_biased(t, s, t->used & ~s->bit, gl, gh);
 	return glock__fast_dq_of(t, t->used & ~(1u << gh->slot), gl, gh);
 }
 
@@ -57,7 +66,7 @@ static void fast_run_queue(struct glock *gl, const struct glock__holder *gh)
 	gl_unlock(gl);
 }
 
-void glock__fast_refused(struct glock__holder *gh)
+bool glock__fast_refused(struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
@@ -72,6 +81,27 @@ void glock__fast_refused(struct glock__holder *gh)
 	if (!(old & GLOCK__FAST_OPEN))
 		fast_run_queue(gl, NULL);
 	atom_store32(&gh->state, 0);
+	if (!(old & GLOCK__FAST_OPEN) || !(old & GLOCK__FAST_FOLD))
+		return false;
+	glock__bias_offer(gl, gh->mode);
+	return true;
+}
+
+bool glock__fast_revoked(struct glock__holder *gh)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+
+	glock__slot_empty(t, t->record, glock__slot_of_bias(t, gh->gl)->number);
+	glock__bias_refused(gh);
+	return true;
+}
+
+int glock__fast_dq_revoked(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+
+	glock__bias_left(gh);
+	return glock__fast_rung(gl);
 }
 
 int glock__fast_rung(struct glock *gl)
@@ -95,19 +125,21 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 	struct glock_space *space = gl_space(gl);
 	struct glock__thread *t;
 	int err = glock__check(space, "glock_dq");
+	bool ended;
 
 	if (err)
 		return err;
 	t = glock__thread_in(space);
 	if (glock__fast_is_mine(t, gh))
-		return glock__fast_dq(gl, gh);
-	if (!glock__slot_of_ended(space, gh))
-		return glock__not_owner(gh);
+		return glock__fast_dq_more(gl, gh);
 	gl_lock(gl);
 	glock__fast_close(gl);
-	atom_store32(&gh->state, 0);
-	atom_sub64(&gl->fast, glock__fast_one(gh));
-	glock__run_queue(gl, true);
+	ended = glock__slot_of_ended(space, gh);
+	if (ended) {
+		atom_store32(&gh->state, 0);
+		atom_sub64(&gl->fast, glock__fast_one(gh));
+		glock__run_queue(gl, true);
+	}
 	gl_unlock(gl);
-	return 0;
+	return ended ? 0 : glock__not_owner(gh);
 }

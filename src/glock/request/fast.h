@@ -10,12 +10,13 @@
 #include "glock/publish/slots.h"
 #include "glock/state/word.h"
 
-
 /* ---- not under any lock ---- */
 
 enum glock__fast_result {
 	GLOCK__FAST_TAKEN,
-	GLOCK__FAST_REFUSED, /* undo the request with glock__fast_refused(), then as NOT */
+	GLOCK__FAST_COUNT,   /* taken; call glock__bias_count(), because the slot counted enough */
+	GLOCK__FAST_REFUSED, /* undo the request with glock__fast_refused() */
+	GLOCK__FAST_REVOKED, /* the same with glock__fast_revoked() */
 	/* The thread holds a lock, or asked for another one last: call glock__fast_nq_other(). */
 	GLOCK__FAST_OTHER,
 	/* The thread holds a lock, or is new at this call site: call glock__fast_nq_more(). */
@@ -27,10 +28,28 @@ enum glock__fast_result {
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
 GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
-/* Undoes a request that the word did not allow. */
-void glock__fast_refused(struct glock__holder *gh);
+/*
+ * Undoes a request that the word, or the bias, did not allow. Returns true if the thread may ask
+ * once more with glock__fast_nq_more(). Otherwise the request has to join the queue.
+ */
+bool glock__fast_refused(struct glock__holder *gh);
+bool glock__fast_revoked(struct glock__holder *gh);
+/* The biased holder has left its slot, and the bias has ended. */
+GLOCK__NOINLINE int glock__fast_dq_revoked(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
 GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
+/* ---- bias_offer.c ---- */
+
+/* The rest of nq and dq after the bias of the thread has ended. The slot is empty. */
+GLOCK__COLD void glock__bias_refused(struct glock__holder *gh);
+GLOCK__COLD void glock__bias_left(struct glock__holder *gh);
+/* Folds the uses of the word and the slots. */
+GLOCK__COLD void glock__bias_count(struct glock *gl);
+/* The word is full: folds its uses, and allows the calling thread a bias if that pays. */
+GLOCK__COLD void glock__bias_offer(struct glock *gl, enum glock_mode mode);
+
+/* ---- fast.c, the rest ---- */
+
 /* Polls, because the lock manager has rung for this node. */
 GLOCK__NOINLINE int glock__fast_rung(struct glock *gl);
 /* Lets go a holder in a slot in the rarer cases, such as a slot of another thread. */
@@ -99,6 +118,23 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
 	return GLOCK__FAST_TAKEN;
 }
 
+/* Takes a biased glock with its slot, which is filled already. */
+GLOCK__INLINE enum glock__fast_result
+glock__fast_nq_biased(struct glock__thread *t, struct glock__slot *s, uint32_t used,
+		      struct glock *gl, struct glock__holder *gh, enum glock_mode mode)
+{
+	uint32_t *count = glock__slot_count(s, mode), n = *count + 1;
+
+	atom_store32(&gh->state,
+		     GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST | GLOCK__H_BIASED);
+	atom_put32(count, n);
+	if (__builtin_expect(!glock__bias_enter(t, glock__tls()->fast.record, used, s), 0))
+		return GLOCK__FAST_REVOKED;
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
+	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
+	return __builtin_expect(n % GLOCK__BIAS_AFTER, 1) ? GLOCK__FAST_TAKEN : GLOCK__FAST_COUNT;
+}
+
 /*
  * Does as little as possible between taking the glock and letting it go. If slot 0 matches the
  * request, it was filled earlier. Its glock is of the space in t->fast, and its mode is valid.
@@ -114,6 +150,9 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct gl
 		return GLOCK__FAST_NOT;
 	if (__builtin_expect(t->used || !glock__slot_says(t, 0, gl, gh, where), 0))
 		return GLOCK__FAST_OTHER;
+	if (__builtin_expect(t->slots[0].via != NULL, 0))
+		return glock__fast_nq_biased(t, t->slots[0].via, t->slots[0].via->bit, gl, gh,
+					     mode);
 	return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
 }
 
@@ -125,14 +164,34 @@ glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *whe
 	struct glock__thread_record *r = glock__tls()->fast.record;
 	enum glock_mode mode = gh->mode;
 	const struct glock__call_site *site;
+	struct glock__slot *s;
 
 	if (!t || (mode != GLOCK_SH && mode != GLOCK_EX))
 		return GLOCK__FAST_NOT;
 	site = glock__call_site_place(t, where);
 	if (t->used || site->where != where)
 		return GLOCK__FAST_MORE;
+	s = glock__slot_of_bias(t, gl);
+	if (glock__bias_admits(s, gl, mode)) {
+		glock__slot_fill(t, r, s->number, gl, gh, where);
+		glock__slot_lead(t, s);
+		return glock__fast_nq_biased(t, s, s->bit, gl, gh, mode);
+	}
 	glock__slot_write(t, r, 0, gl, gh, site);
 	return glock__fast_nq_in(t, r, 0, 1, gl, gh, mode, where);
+}
+
+/* The holder is gone. */
+GLOCK__INLINE int glock__fast_gone(struct glock *gl, struct glock__holder *gh, const uint32_t *bell)
+{
+	atom_store32(&gh->state, 0);
+	/*
+	 * Another node may have rung for this node. A request for a cached lock need not check
+	 * the bell.
+	 */
+	if (__builtin_expect(glock__lm_rung(bell), 0))
+		return glock__fast_rung(gl);
+	return 0;
 }
 
 GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
@@ -142,14 +201,18 @@ GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
 
 	if (__builtin_expect(!(old & GLOCK__FAST_OPEN), 0))
 		return glock__fast_dq_closed(gh);
-	atom_store32(&gh->state, 0);
-	/*
-	 * Another node may have rung for this node. A request for a cached lock need not check
-	 * the bell.
-	 */
-	if (__builtin_expect(glock__lm_rung(bell), 0))
-		return glock__fast_rung(gl);
-	return 0;
+	return glock__fast_gone(gl, gh, bell);
+}
+
+GLOCK__INLINE int glock__fast_dq_biased(struct glock__thread *t, const struct glock__slot *s,
+					uint32_t used, struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__tls *tls = glock__tls();
+
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
+	if (__builtin_expect(!glock__bias_leave(t, tls->fast.record, used, s), 0))
+		return glock__fast_dq_revoked(gh);
+	return glock__fast_gone(gl, gh, tls->fast.bell);
 }
 
 /* Empties a slot of the calling thread. used has the bits of the slots that stay in use. */
@@ -167,14 +230,26 @@ GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, stru
 	return glock__fast_leave(gl, gh, bell, GLOCK__FAST_EX);
 }
 
-/* Lets a holder in a slot go. Most often it is the only holder of the thread. */
-GLOCK__INLINE int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
+/*
+ * Lets a holder go that is the only one of the calling thread, as most often. Then its slot tells
+ * enough, and the CPU does not wait for the state of the holder. Returns false for another holder.
+ */
+GLOCK__INLINE bool glock__fast_dq(struct glock__holder *gh, int *err)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
+	const struct glock__slot *via;
+	struct glock *gl = gh->gl;
 
-	if (__builtin_expect(t && t->used == 1 && t->slots[0].gl == gl && t->slots[0].gh == gh, 1))
-		return glock__fast_dq_of(t, 0, gl, gh);
-	return glock__fast_dq_more(gl, gh);
+	if (__builtin_expect(!t || t->slots[0].gh != gh || t->slots[0].gl != gl, 0))
+		return false;
+	via = t->slots[0].via;
+	if (t->used == 1)
+		*err = glock__fast_dq_of(t, 0, gl, gh);
+	else if (via && t->used == via->bit)
+		*err = glock__fast_dq_biased(t, via, 0, gl, gh);
+	else
+		return false;
+	return true;
 }
 
 #endif

@@ -360,55 +360,82 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	return err;
 }
 
+GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
+{
+	glock__bias_count(gh_of(pub)->gl);
+	return 0;
+}
+
+/* Asks once more by the fast path, or by the queue. `again`: see glock__fast_refused(). */
+static int nq_again(struct glock_holder *pub, const char *where, bool again)
+{
+	switch (again ? glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where) : GLOCK__FAST_NOT) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_COUNT:
+		return nq_count(pub);
+	case GLOCK__FAST_REFUSED:
+		glock__fast_refused(gh_of(pub));
+		break;
+	case GLOCK__FAST_REVOKED:
+		glock__fast_revoked(gh_of(pub));
+		break;
+	default:
+		break;
+	}
+	return nq_by_queue(pub, where);
+}
+
 GLOCK__NOINLINE static int nq_refused(struct glock_holder *pub, const char *where)
 {
-	glock__fast_refused(gh_of(pub));
-	return nq_by_queue(pub, where);
+	return nq_again(pub, where, glock__fast_refused(gh_of(pub)));
+}
+
+GLOCK__NOINLINE static int nq_revoked(struct glock_holder *pub, const char *where)
+{
+	return nq_again(pub, where, glock__fast_revoked(gh_of(pub)));
+}
+
+/* Goes on after a result of the fast path that is not MORE or OTHER. */
+GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *pub,
+			  const char *where)
+{
+	switch (result) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_COUNT:
+		return nq_count(pub);
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_REVOKED:
+		return nq_revoked(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
 }
 
 GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where)
 {
-	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
-	case GLOCK__FAST_TAKEN:
-		return 0;
-	case GLOCK__FAST_REFUSED:
-		return nq_refused(pub, where);
-	default:
-		return nq_by_queue(pub, where);
-	}
+	return nq_rest(glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
 }
 
 GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 {
-	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
-	case GLOCK__FAST_TAKEN:
-		return 0;
-	case GLOCK__FAST_REFUSED:
-		return nq_refused(pub, where);
-	case GLOCK__FAST_MORE:
-		return nq_more(pub, where);
-	default:
-		return nq_by_queue(pub, where);
-	}
+	enum glock__fast_result result = glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where);
+
+	return result == GLOCK__FAST_MORE ? nq_more(pub, where) : nq_rest(result, pub, where);
 }
 
 GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
+	enum glock__fast_result result;
 
 	if (!gl)
 		return -EINVAL;
 	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
 		return nq_by_queue(pub, where);
-	switch (glock__fast_nq(gl, gh, where)) {
-	case GLOCK__FAST_TAKEN:
-		return 0;
-	case GLOCK__FAST_REFUSED:
-		return nq_refused(pub, where);
-	case GLOCK__FAST_OTHER:
-		return nq_other(pub, where);
-	default:
-		return nq_by_queue(pub, where);
-	}
+	result = glock__fast_nq(gl, gh, where);
+	return result == GLOCK__FAST_OTHER ? nq_other(pub, where) : nq_rest(result, pub, where);
 }

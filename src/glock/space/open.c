@@ -14,6 +14,7 @@
 #include "glock/core/get_sites.h"
 #include "glock/core/lent.h"
 #include "glock/core/log.h"
+#include "glock/publish/bias.h"
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/thread.h"
@@ -290,6 +291,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	}
 	space->fast =
 	    !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER) && !glock__tsan_there();
+	glock__bias_open(space);
 	if (!err)
 		glock__publish_ready(space);
 	lm->owner = space;
@@ -537,6 +539,8 @@ int glock_supports(const char *feature)
 	for (size_t i = 0; i < LOCKMANS; i++)
 		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
 			return 1;
+	if (!strcmp(feature, "biased"))
+		return glock__bias_possible();
 	if (!strcmp(feature, "probes"))
 		return GLOCK__HAVE_PROBES;
 	return 0;

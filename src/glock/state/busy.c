@@ -49,6 +49,7 @@ void glock__busy_attach(struct glock *gl)
 	b->order = 0;
 	b->measured = NULL;
 	b->measure_next = false;
+	b->bias = GLOCK_UN;
 	/* demotes_done goes on. */
 	*more = (struct glock__busy_record){
 	    .flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -85,7 +86,7 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none)) &&
-	       !b->measure_next;
+	       !b->measure_next && !b->bias && !b->more->revocations;
 }
 
 /* ---- lent records ---- */
@@ -147,6 +148,7 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 		r->refs = gl_refs(gl);
 	b->more->hold = b->hold;
 	b->more->reply = b->reply;
+	b->more->bias = b->bias;
 	if (b->lent && b->lent->changed)
 		glock__publish_policy(gl);
 	if (gl->flags & GLOCK__F_EDITED) {

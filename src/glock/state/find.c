@@ -324,6 +324,13 @@ static bool became_idle(struct glock *gl)
 	return space->lru.max || space->lru.age;
 }
 
+/* A put changes nothing of a busy part that the glock keeps for its bias. */
+static bool needs_busy(const struct glock *gl)
+{
+	return gl->flags & GLOCK__F_BUSY && !glock__busy_of(gl)->more->revocations &&
+	       !glock__busy_of(gl)->bias;
+}
+
 /*
  * Drops a reference of the program that needs no busy part: another reference is left, or the glock
  * becomes idle. Returns false otherwise, without a change. Under gl->lock, which it drops if true.
@@ -333,7 +340,7 @@ static bool put_quickly(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	bool trim;
 
-	if (gl->flags & GLOCK__F_BUSY || !gl->users || (gl_refs(gl) == 1 && gl->state == GLOCK_UN))
+	if (needs_busy(gl) || !gl->users || (gl_refs(gl) == 1 && gl->state == GLOCK_UN))
 		return false;
 	gl->users--;
 	trim = became_idle(gl);

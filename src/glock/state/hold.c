@@ -223,11 +223,15 @@ static int64_t used_until(struct glock *gl, enum glock__hold_uses u, int64_t gra
 	return until > gl_now(gl) ? until : 0;
 }
 
+/* Tells whether a grant in EX may come, for which this node has asked. */
+static bool is_coming(const struct glock *gl)
+{
+	return gl->flags & GLOCK__F_LOCK && gl_busy(gl)->req == GLOCK_EX && gl->state != GLOCK_EX &&
+	       !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
+}
+
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 {
-	/* The grant in EX that this node has asked for may come after the demand. */
-	bool coming = gl->flags & GLOCK__F_LOCK && gl_busy(gl)->req == GLOCK_EX &&
-		      gl->state != GLOCK_EX && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
 	bool held = glock__is_held(gl);
 	enum glock__hold_uses u;
 
@@ -236,7 +240,7 @@ int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 	count_sample(gl);
 	u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), to);
 	state_of(gl)->counting = false;
-	if (coming)
+	if (is_coming(gl)) /* the grant may come after the demand */
 		return used_until(gl, u, gl_now(gl));
 	if (!held)
 		note_end(gl);
@@ -275,7 +279,9 @@ int64_t glock__hold_look(struct glock *gl)
 	enum glock__hold_uses u;
 	int64_t until = 0;
 
-	if (policy_of(gl) && gl->state == GLOCK_EX) {
+	if (policy_of(gl) && is_coming(gl)) {
+		until = used_until(gl, (enum glock__hold_uses)policy_of(gl)->uses, gl_now(gl));
+	} else if (policy_of(gl) && gl->state == GLOCK_EX) {
 		u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), gl_busy(gl)->demote_state);
 		if (s->counting)
 			until = count_until(gl, u);

@@ -49,9 +49,9 @@ static int64_t idle_for(const struct glock *gl, int64_t now)
 /* Notes that the glock is idle from now on. Returns false if the time is the same as before. */
 static bool set_idle_since(struct glock *gl)
 {
-	bool busy = gl->flags & GLOCK__F_BUSY;
+	bool busy = gl->flags & GLOCK__F_BUSY, locked = glock__tls()->deferred.locked == gl;
 	uint32_t *since = busy ? &glock__busy_of(gl)->idle_since : &gl->aux;
-	uint32_t now = idle_units(busy ? gl_now(gl) : glock__now(gl_space(gl))), before = *since;
+	uint32_t now = idle_units(locked ? gl_now(gl) : glock__now(gl_space(gl))), before = *since;
 
 	*since = now;
 	return now != before;

@@ -16,16 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 1000 };
+enum {
+	PATIENCE = 1000,
+	INHIBIT = 9, /* after a close no bias begins for that multiple of its time */
+};
 
 /* ---- open and closed ---- */
 
-void glock__fast_fold(struct glock *gl)
+void glock__fast_add_uses(struct glock *gl, const int64_t uses[2])
 {
-	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	int64_t sh = glock__fast_granted_sh(word), ex = glock__fast_granted_ex(word);
+	int64_t sh = uses[glock__slot_mode(GLOCK_SH)], ex = uses[glock__slot_mode(GLOCK_EX)];
 
-	assert(gl_held(gl));
 	if (!sh && !ex)
 		return;
 	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type,
@@ -36,9 +37,71 @@ void glock__fast_fold(struct glock *gl)
 	glock__hold_count(gl, GLOCK_EX, ex);
 }
 
+void glock__fast_add_sum(struct glock *gl, const struct glock__bias_sum *sum)
+{
+	uint64_t holders = sum->holders[glock__slot_mode(GLOCK_SH)] * GLOCK__FAST_SH +
+			   sum->holders[glock__slot_mode(GLOCK_EX)] * GLOCK__FAST_EX;
+
+	if (holders)
+		atom_add64(&gl->fast, holders);
+	glock__fast_add_uses(gl, sum->uses);
+}
+
+void glock__fast_fold(struct glock *gl)
+{
+	uint64_t word = glock__fast_counted(gl);
+	int64_t sh = glock__fast_granted_sh(word), ex = glock__fast_granted_ex(word);
+	struct glock__bias_sum sum = {0};
+
+	assert(gl_held(gl));
+	if (sh || ex)
+		atom_sub64(&gl->fast, (uint64_t)sh * GLOCK__FAST_COUNT_SH +
+					  (uint64_t)ex * GLOCK__FAST_COUNT_EX);
+	if (gl_busy(gl)->bias)
+		glock__bias_fold(gl, &sum);
+	sum.uses[glock__slot_mode(GLOCK_SH)] += sh;
+	sum.uses[glock__slot_mode(GLOCK_EX)] += ex;
+	glock__fast_add_uses(gl, sum.uses);
+}
+
+void glock__fast_bias(struct glock *gl, enum glock_mode mode)
+{
+	assert(gl_held(gl));
+	if (mode == GLOCK_EX)
+		atom_add64(&gl->fast, GLOCK__FAST_EX);
+	gl_busy(gl)->bias = (uint8_t)mode;
+}
+
+void glock__fast_unbias(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (gl_busy(gl)->bias == GLOCK_EX)
+		atom_sub64(&gl->fast, GLOCK__FAST_EX);
+	gl_busy(gl)->bias = GLOCK_UN;
+}
+
+static void revoke_bias(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	int64_t began = glock__now(space), now;
+	struct glock__bias_sum sum = {0};
+
+	glock__bias_end(gl, &sum);
+	glock__fast_unbias(gl);
+	glock__fast_add_sum(gl, &sum);
+	gl_busy(gl)->more->revocations++;
+	now = glock__now(space);
+	atom_store64(&space->bias_not_before, (uint64_t)(now + INHIBIT * (now - began)));
+}
+
 void glock__fast_shut(struct glock *gl)
 {
-	atom_and64(&gl->fast, ~(GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX));
+	uint64_t open = atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX);
+
+	if (open)
+		atom_sub64(&gl->fast, open + glock__fast_base(gl));
+	if (gl_busy(gl)->bias)
+		revoke_bias(gl);
 	glock__fast_fold(gl);
 }
 
@@ -109,8 +172,25 @@ static void update_died(struct glock *gl)
 		atom_and64(&gl->fast, ~GLOCK__FAST_DIED);
 }
 
+/* Returns the bits of an open word, by the state of the glock and its list. */
+static uint64_t open_bits(const struct glock *gl)
+{
+	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED))
+		return GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX;
+	return GLOCK__FAST_OPEN;
+}
+
+/* Tells whether the bias may go on. `open`: the bits of a word without a bias. */
+static bool may_keep_bias(const struct glock *gl, uint64_t open)
+{
+	if (gl_busy(gl)->bias == GLOCK_EX && !(open & GLOCK__FAST_OPEN_EX))
+		return false;
+	return !(gl->flags & GLOCK__F_PENDING_DEMOTE);
+}
+
 void glock__fast_update(struct glock *gl)
 {
+	struct glock__busy *b = gl_busy(gl);
 	uint64_t open;
 
 	assert(gl_held(gl));
@@ -119,13 +199,16 @@ void glock__fast_update(struct glock *gl)
 		glock__fast_close(gl);
 		return;
 	}
-	open = GLOCK__FAST_OPEN;
-	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED))
-		open |= GLOCK__FAST_OPEN_EX;
+	open = open_bits(gl);
+	if (b->bias && !may_keep_bias(gl, open))
+		glock__fast_close(gl);
+	if (b->bias)
+		open = GLOCK__FAST_OPEN;
 	if ((atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX)) == open)
 		return;
-	glock__fast_close(gl);
-	atom_or64(&gl->fast, open);
+	if (!b->bias)
+		glock__fast_close(gl);
+	atom_add64(&gl->fast, open + glock__fast_base(gl));
 }
 
 /* ---- the holders in slots ---- */
@@ -210,15 +293,18 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	struct glock__slot *s;
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_FAST && glock__fast_is_mine(t, gh));
 	glock__fast_close(gl);
+	s = glock__slot_of(t, gh);
+	s->claimed = false; /* the word counts the holder already */
 	gh->error = 0;
 	gh->owner = t->owner;
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	glock__slot_empty(t, t->record, gh->slot);
-	atom_and32(&gh->state, ~GLOCK__H_FAST);
+	glock__slot_empty(t, t->record, s->number);
+	atom_and32(&gh->state, ~(GLOCK__H_FAST | GLOCK__H_BIASED));
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
 	gh->asked = gl_now(gl); /* the fast path did not read the clock */
 	glock__publish_queued(gl, gh);

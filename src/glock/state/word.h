@@ -28,6 +28,13 @@
  * death stays as it is while the glock has a holder in SH. Therefore such a holder may read DIED at
  * any time.
  *
+ * A word that is used often gets a bias (publish/bias.h): holders come and go by a slot of their
+ * thread, and do not touch the word. Such a word is open. Biased to readers it lacks OPEN_EX.
+ * Biased to a thread it counts a holder in EX, which stands for that thread. Closing ends the bias.
+ * Then the word counts each holder.
+ *
+ * While the word is open, its counts of grants begin at space->bias_base.
+ *
  * These do not use the word:
  *
  *   - types with the operation lock or unlock, or whose owner may recur
@@ -39,6 +46,7 @@
 #define GLOCK__WORD_H
 
 #include "busy.h"
+#include "glock/publish/bias.h"
 #include "glock/publish/thread.h"
 
 #define GLOCK__FAST_OPEN 1ull
@@ -51,8 +59,8 @@
 #define GLOCK__FAST_COUNT_SH (1ull << 31)
 #define GLOCK__FAST_COUNT_EX (1ull << 48)
 #define GLOCK__FAST_COUNTED (~0ull << 31)
-/* So many grants in SH, 2^15, or in EX, 2^14, that they go to qcount now. */
-#define GLOCK__FAST_FOLD (GLOCK__FAST_COUNT_SH << 15 | GLOCK__FAST_COUNT_EX << 14)
+/* So many grants in a mode that they go to qcount now, and that a bias may begin (bias.h). */
+#define GLOCK__FAST_FOLD ((GLOCK__FAST_COUNT_SH | GLOCK__FAST_COUNT_EX) * GLOCK__BIAS_AFTER)
 
 /* A holder with other flags joins the queue. */
 #define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)
@@ -87,23 +95,43 @@ static inline int64_t glock__fast_granted(uint64_t word)
 	return glock__fast_granted_sh(word) + glock__fast_granted_ex(word);
 }
 
+/* Returns the counts of grants with which an open word begins. */
+static inline uint64_t glock__fast_base(const struct glock *gl)
+{
+	return gl_space(gl)->bias_base * (GLOCK__FAST_COUNT_SH + GLOCK__FAST_COUNT_EX);
+}
+
+/* Returns the word with the grants that it counted. */
+static inline uint64_t glock__fast_counted(const struct glock *gl)
+{
+	uint64_t word = atom_load64(&gl->fast);
+
+	return word & GLOCK__FAST_OPEN ? word - glock__fast_base(gl) : word;
+}
+
 /* ---- under gl->lock ---- */
 
 /* Opens the word if nothing forbids that, and closes it otherwise. */
 void glock__fast_update(struct glock *gl);
-/* Adds the grants that the word counted to qcount. */
+/* Adds the grants that the word and the slots of a bias counted to qcount. */
 void glock__fast_fold(struct glock *gl);
+/* Adds so many grants to qcount, by glock__slot_mode(). The second one also counts holders. */
+void glock__fast_add_uses(struct glock *gl, const int64_t uses[2]);
+void glock__fast_add_sum(struct glock *gl, const struct glock__bias_sum *sum);
+/* Notes that the word is biased; that its bias to a thread has ended. */
+void glock__fast_bias(struct glock *gl, enum glock_mode mode);
+void glock__fast_unbias(struct glock *gl);
 GLOCK__INLINE bool glock__fast_is_open(const struct glock *gl)
 {
 	return atom_load64(&gl->fast) & GLOCK__FAST_OPEN;
 }
-/* Closes an open word. */
+/* Closes a word that is open or biased. */
 void glock__fast_shut(struct glock *gl);
-/* Closes the word: from now on each new holder joins the queue. */
+/* Closes the word and ends its bias: from now on each new holder joins the queue. */
 GLOCK__INLINE void glock__fast_close(struct glock *gl)
 {
 	assert(gl_held(gl));
-	if (glock__fast_is_open(gl))
+	if (glock__fast_is_open(gl) || gl_busy(gl)->bias)
 		glock__fast_shut(gl);
 }
 /* Returns the mode of the holders by the word, UN without one. The word is closed. */

@@ -89,6 +89,18 @@ void glock__change_state(struct glock *gl, enum glock_mode to)
 	set_usable(gl, to != GLOCK_UN);
 }
 
+/*
+ * Tells whether a demand was met by giving up SH or DF on the way to another mode. The next grant
+ * must not pay for this demand.
+ */
+static bool gave_up_on_the_way(const struct glock *gl)
+{
+	return gl->state == GLOCK_UN && gl_busy(gl)->req == GLOCK_UN &&
+	       gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) &&
+	       !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) &&
+	       !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
+}
+
 /* Goes on after a reply that did not lead to the wanted mode. */
 static void failed(struct glock *gl, enum glock__reply reply)
 {
@@ -116,6 +128,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	}
 	if (reply != GLOCK__GRANTED)
 		gl_busy(gl)->more->counts.conversions_failed++;
+	else if (gave_up_on_the_way(gl))
+		glock__demote_done(gl);
 	/* SH or DF on this node is in the way of another node. Give it up, then ask again. */
 	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
 				 FAULT(REFUSED_CONVERSION_KEEPS_MODE)

@@ -57,13 +57,16 @@ struct glock__counts {
  */
 struct glock__busy_record {
 	uint32_t flags;
-	uint32_t type;
+	uint8_t type;
+	uint8_t reply; /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	uint8_t bias;  /* SH: biased to readers, EX: to a thread, UN: not; see bias.h */
+	uint8_t unused;
 	uint64_t number;
 	int64_t demote_time; /* when the demote was first asked for */
 	int64_t hold;        /* the minimum hold time; in the glocks file it is in ticks */
 	uint64_t pages;
 	struct glock__counts counts;
-	uint32_t reply; /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	uint32_t revocations; /* of a bias */
 };
 static_assert(sizeof(struct glock__busy_record) == 64, "readers depend on this size");
 

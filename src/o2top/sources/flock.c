@@ -140,8 +140,9 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 
 		if (!c)
 			return;
-		lost = known ? left_s * part
-			     : max_s(t->whole_s * waits_of(&f->list[i]) / samples - c->young_s, 0);
+		lost = max_s(t->whole_s * waits_of(&f->list[i]) / samples - c->young_s, 0);
+		if (known)
+			lost = samples < FLOCK_WINDOW ? left_s * part : (left_s * part + lost) / 2;
 		change_add_lost(c, lost, share);
 		c->estimated_s += lost;
 		c->uncounted |= !known;

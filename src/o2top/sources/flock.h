@@ -30,7 +30,8 @@ static inline void flock_note_wait(struct change *c, double age, double length)
  * `type` is the type of the flocks' Locks. Call this after all waits were added.
  *
  * The flocks share the total by the waits that samples showed. Without a total, a flock lost the
- * time of its mean number of waits.
+ * time of its mean number of waits. After FLOCK_WINDOW samples both are known. Then their mean
+ * counts, because they err for different reasons.
  */
 void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_total *total);
 

@@ -14,10 +14,11 @@ dir=$PWD
 
 if [ ! -e unpacked ]; then
 	mkdir -p apt/lists/partial apt/cache/archives/partial
-	. /etc/os-release
-	echo "deb-src http://deb.debian.org/debian $VERSION_CODENAME main" >sources.list
+	# the list of differences belongs to this release's version of SQLite
+	echo "deb-src http://deb.debian.org/debian bookworm main" >sources.list
 	set -- -o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=- \
-		-o "Dir::State::lists=$dir/apt/lists" -o "Dir::Cache=$dir/apt/cache" -o APT::Sandbox::User=root
+		-o "Dir::State::lists=$dir/apt/lists" -o "Dir::Cache=$dir/apt/cache" -o APT::Sandbox::User=root \
+		-o Acquire::Retries=3
 	apt-get "$@" update >apt.log 2>&1 && apt-get "$@" source --download-only sqlite3 >>apt.log 2>&1 || {
 		cat apt.log >&2
 		exit 1

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* bias.c - allows slots a bias, and ends that. bias.h states the protocol. */
+#include "bias.h"
+
+#include "glock/core/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FENCE_AGAIN_US = 10000 };
+
+/* ---- slots, under gl->lock and threads_lock ---- */
+
+bool glock__bias_is_folded(const struct glock__slot *s)
+{
+	return atom_load32(&s->count[0]) == s->folded[0] &&
+	       atom_load32(&s->count[1]) == s->folded[1];
+}
+
+/* Step 11. Counts are signed, because a refused thread takes its use back. */
+static void fold_slot(struct glock__slot *s, struct glock__bias_sum *sum)
+{
+	for (int i = 0; i < 2; i++) {
+		uint32_t count = atom_load32(&s->count[i]);
+
+		sum->uses[i] += (int32_t)(count - s->folded[i]);
+		s->folded[i] = count;
+	}
+}
+
+/* Steps 9 and 10. */
+static void claim_slot(const struct glock__thread *t, struct glock__slot *s,
+		       struct glock__bias_sum *sum)
+{
+	if (!glock__bias_uses(t, s) || s->claimed)
+		return;
+	s->claimed = true;
+	s->gh->where = s->where; /* nq does not store it */
+	sum->holders[glock__slot_mode(atom_load8(&s->mode))]++;
+}
+
+bool glock__bias_unclaim(struct glock__slot *s)
+{
+	bool claimed = s->claimed;
+
+	s->claimed = false;
+	return claimed;
+}
+
+void glock__bias_fold(struct glock *gl, struct glock__bias_sum *sum)
+{
+	assert(gl_held(gl));
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next)
+		if (glock__slot_of_bias(t, gl)->gl == gl)
+			fold_slot(glock__slot_of_bias(t, gl), sum);
+	glock__lock_drop(&glock__threads_lock);
+}
+
+/* ---- beginning ---- */
+
+void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct glock *gl,
+		       enum glock_mode mode)
+{
+	assert(gl_held(gl) && !s->claimed && !glock__bias_uses(t, s));
+	if (t->slots[0].gl == gl)
+		t->slots[0].gh = NULL; /* nq looks there first */
+	glock__lock_take(&glock__threads_lock);
+	glock__bias_forget(t, s);
+	atom_store_ptr(&s->gl, gl);
+	glock__lock_drop(&glock__threads_lock);
+	atom_store8(&s->allowed, (uint8_t)mode);
+}
+
+/* ---- closing ---- */
+
+/* Without the fence no thread can know the holders. So this does not return without it. */
+static void heavy_fence(struct glock_space *space)
+{
+	int err;
+
+	while ((err = atom_heavy_fence())) {
+		glock__log(space,
+			   "space %s: membarrier(2) fails with error %d, so locks stay held; allow "
+			   "membarrier in the seccomp filter, or set GLOCK_BIAS_AFTER=0",
+			   space->name, err);
+		usleep(FENCE_AGAIN_US);
+	}
+}
+
+/* Step 8. Returns true if a slot of another thread was allowed: then a heavy fence follows. */
+static bool allow_no_slot(struct glock *gl)
+{
+	bool others = false;
+
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
+		struct glock__slot *s = glock__slot_of_bias(t, gl);
+
+		if (s->gl != gl || !atom_load8(&s->allowed))
+			continue;
+		others |= t->owner != glock__thread_number();
+		atom_store8(&s->allowed, GLOCK_UN);
+	}
+	glock__lock_drop(&glock__threads_lock);
+	return others;
+}
+
+void glock__bias_end(struct glock *gl, struct glock__bias_sum *sum)
+{
+	assert(gl_held(gl));
+	if (allow_no_slot(gl))
+		heavy_fence(gl_space(gl));
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
+		struct glock__slot *s = glock__slot_of_bias(t, gl);
+
+		if (s->gl != gl)
+			continue;
+		claim_slot(t, s, sum);
+		fold_slot(s, sum);
+	}
+	glock__lock_drop(&glock__threads_lock);
+}
+
+void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
+			 struct glock__bias_sum *sum)
+{
+	assert(gl_held(s->gl));
+	atom_store8(&s->allowed, GLOCK_UN);
+	claim_slot(t, s, sum);
+	fold_slot(s, sum);
+	if (!s->claimed)
+		glock__bias_forget(t, s);
+}
+
+void glock__bias_forget(struct glock__thread *t, struct glock__slot *s)
+{
+	s->gh = NULL;
+	if (t->slots[0].via == s)
+		t->slots[0].gh = NULL;
+}
+
+/* ---- a space, a process ---- */
+
+bool glock__bias_possible(void)
+{
+	return !atom_heavy_register() && !atom_heavy_fence();
+}
+
+void glock__bias_open(struct glock_space *space)
+{
+	const char *option = secure_getenv("GLOCK_BIAS_AFTER");
+	unsigned long uses = option ? strtoul(option, NULL, 10) : GLOCK__BIAS_AFTER;
+
+	space->bias = uses && space->fast && glock__bias_possible();
+	if (space->bias && uses < GLOCK__BIAS_AFTER)
+		space->bias_base = GLOCK__BIAS_AFTER - (uint32_t)uses;
+}

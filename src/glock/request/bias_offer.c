@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bias_offer.c - begins the bias of a word, gives one up, and goes on where a thread finds that its
+ * bias has ended. publish/bias.h states the protocol.
+ */
+#include "fast.h"
+
+#include "glock/state/hold.h"
+#include "glock/state/queue.h"
+
+#include <assert.h>
+#include <sched.h>
+
+/* ---- the rest of nq and dq ---- */
+
+static struct glock__slot *lock_own_slot(struct glock__holder *gh)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+	struct glock__slot *s = glock__slot_of_bias(t, gh->gl);
+
+	gl_lock(gh->gl);
+	glock__bias_forget(t, s);
+	return s;
+}
+
+static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glock__slot *s)
+{
+	if (!glock__bias_unclaim(s))
+		return false;
+	atom_sub64(&gl->fast, glock__fast_one(gh));
+	return true;
+}
+
+static void run_queue(struct glock *gl)
+{
+	glock__fast_close(gl);
+	glock__run_queue(gl, true);
+}
+
+void glock__bias_refused(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+	struct glock__slot *s = lock_own_slot(gh);
+	uint32_t *count = glock__slot_count(s, gh->mode);
+	struct glock__bias_sum sum = {0};
+
+	atom_store32(count, *count - 1);
+	glock__bias_fold(gl, &sum);
+	glock__fast_add_uses(gl, sum.uses);
+	if (unclaim(gl, gh, s))
+		run_queue(gl);
+	gl_unlock(gl);
+	atom_store32(&gh->state, 0);
+}
+
+void glock__bias_left(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+
+	unclaim(gl, gh, lock_own_slot(gh));
+	glock__hold_let_go(gl, gh->mode);
+	run_queue(gl);
+	gl_unlock(gl);
+	atom_store32(&gh->state, 0);
+}
+
+/* ---- giving up ---- */
+
+/*
+ * Returns the glock for which the slot of the calling thread is kept, locked. NULL: it is kept for
+ * none. While another thread closes the word it has the lock, and then the slot is kept for none.
+ */
+static struct glock *lock_glock_of(const struct glock__thread *t, const struct glock__slot *s)
+{
+	struct glock *gl = NULL;
+	bool kept;
+
+	do {
+		glock__lock_take(&glock__threads_lock);
+		kept = t->space && (atom_load8(&s->allowed) || !glock__bias_is_folded(s));
+		if (kept && glock__lock_try(&s->gl->lock))
+			gl = s->gl;
+		glock__lock_drop(&glock__threads_lock);
+		if (kept && !gl)
+			sched_yield();
+	} while (kept && !gl);
+	return gl;
+}
+
+/* Gives the slot of the calling thread up. A holder in the slot counts in the word from now on. */
+static void give_up(struct glock__thread *t, struct glock__slot *s)
+{
+	struct glock *gl = lock_glock_of(t, s);
+	struct glock__bias_sum sum = {0};
+
+	if (!gl)
+		return;
+	gl_locked(gl);
+	if (atom_load8(&s->allowed) == GLOCK_EX)
+		glock__fast_unbias(gl);
+	glock__bias_give_up(t, s, &sum);
+	glock__fast_add_sum(gl, &sum);
+	gl_unlock(gl);
+}
+
+static void give_all_up(struct glock__thread *t)
+{
+	for (unsigned int i = GLOCK__THREAD_SLOTS; i < GLOCK__ALL_SLOTS; i++)
+		give_up(t, &t->slots[i]);
+}
+
+/* ---- beginning ---- */
+
+/* Closes the word to holders in EX. Returns true if there is none. */
+static bool has_readers_only(struct glock *gl)
+{
+	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_OPEN_EX);
+
+	return word & GLOCK__FAST_OPEN && !(word & GLOCK__FAST_ANY_EX);
+}
+
+static bool has_no_holder(struct glock *gl)
+{
+	glock__fast_close(gl);
+	return gl->state == GLOCK_EX && glock__fast_mode(gl) == GLOCK_UN &&
+	       !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED);
+}
+
+static bool may_begin(struct glock *gl, const struct glock__thread *t, const struct glock__slot *s)
+{
+	struct glock_space *space = gl_space(gl);
+
+	return space->bias && !glock__bias_uses(t, s) && !s->claimed && !atom_load8(&s->allowed) &&
+	       (s->gl == gl || glock__bias_is_folded(s)) &&
+	       !(gl->flags & GLOCK__F_PENDING_DEMOTE) &&
+	       gl_now(gl) >= (int64_t)atom_load64(&space->bias_not_before);
+}
+
+void glock__bias_offer(struct glock *gl, enum glock_mode mode)
+{
+	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	struct glock__slot *s = t ? glock__slot_of_bias(t, gl) : NULL;
+
+	if (s && s->gl != gl && !glock__bias_uses(t, s))
+		give_up(t, s);
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	if (s && may_begin(gl, t, s) &&
+	    (mode == GLOCK_EX ? has_no_holder(gl) : has_readers_only(gl))) {
+		glock__slots_end = give_all_up;
+		glock__fast_bias(gl, mode);
+		glock__bias_allow(t, s, gl, mode);
+	}
+	gl_unlock(gl);
+}
+
+void glock__bias_count(struct glock *gl)
+{
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	gl_unlock(gl);
+}

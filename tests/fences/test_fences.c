@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_fences.c - explores all executions of the biased word, on two memories.
+ *
+ * The threads call the fast paths of glock_nq() and glock_dq() of the library itself; see memory.h.
+ * One glock is biased to thread 0, or to readers. A holder in EX changes `data`, and a holder in SH
+ * reads it.
+ */
+#include "memory.h"
+
+#include "../glock/check.h"
+#include "glock/request/fast.h"
+#include "glock/space/open.h"
+#include "lockman/none/none.h"
+
+#include <malloc.h>
+
+enum glock__fault glock__fault;
+
+static struct glock_space *space;
+static struct glock *gl;
+static struct glock__lockman *lm;
+static struct glock_holder gh[THREADS_MAX];
+static uint32_t data;
+static int in_sh, in_ex;
+static int64_t granted;
+static bool ended[THREADS_MAX];
+
+/* ---- a space for each execution ---- */
+
+static int64_t now(void *arg)
+{
+	(void)arg;
+	return 1000000;
+}
+
+static uint32_t dice(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static unsigned int cpu(void)
+{
+	return 0;
+}
+
+static void open_space(void)
+{
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .hold = GLOCK_HOLD_NONE};
+	static const struct glock_space_options o = {
+	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .types = &type, .n_types = 1};
+	static const struct glock__env env = {.now = now, .random = dice, .cpu = cpu, .cpus = 1};
+
+	lm = glock__none_new();
+	assert_non_null(lm);
+	assert_int_equal(glock__space_open("fences", &o, lm, &env, &space), 0);
+	assert_int_equal(glock_get(space, GLOCK_INODE, 1, &gl), 0);
+	data = 0;
+	in_sh = in_ex = 0;
+	granted = 0;
+	memset(ended, 0, sizeof(ended));
+	memory_name(gl);
+	memory_know(&gl->fast, sizeof(gl->fast), WORD);
+	memory_know(&gl->lock.word, 4, LOCK);
+	memory_know(&glock__threads_lock.word, 4, LOCK);
+	memory_know(&data, 4, PLAIN);
+}
+
+static void close_space(void)
+{
+	glock__threads_lock.word = 0;
+	for (unsigned int i = 0; i < THREADS_MAX; i++)
+		memory_tls(i)->deferred.locked = NULL;
+	glock__space_kill(space);
+	for (unsigned int i = 0; i < THREADS_MAX; i++)
+		if (memory_tls(i)->fast.threads)
+			glock__tls_end(memory_tls(i));
+}
+
+/* ---- what the threads do ---- */
+
+static int nq(unsigned int i, enum glock_mode mode, unsigned int flags)
+{
+	glock_holder_init(&gh[i], gl, mode, flags);
+	return glock_nq_at(&gh[i], "here");
+}
+
+static void use(enum glock_mode mode)
+{
+	if (mode == GLOCK_EX) {
+		if (in_sh || in_ex)
+			memory_wrong("a holder in EX beside another holder");
+		in_ex++;
+		if (memory_load(&data, 4, RELAXED) != data)
+			memory_wrong("a holder in EX read an old value");
+		memory_store(&data, 4, data + 1, RELAXED);
+		in_ex--;
+		return;
+	}
+	if (in_ex)
+		memory_wrong("a holder in SH beside one in EX");
+	in_sh++;
+	if (memory_load(&data, 4, RELAXED) != data)
+		memory_wrong("a holder in SH read an old value");
+	memory_load_late(&data, data);
+	in_sh--;
+}
+
+/* The fast path of glock_nq(). If it refuses, a thread would go on to the queue. */
+static bool fast_nq(unsigned int i, enum glock_mode mode)
+{
+	enum glock__fast_result result;
+
+	glock_holder_init(&gh[i], gl, mode, 0);
+	result = glock__fast_nq(gl, gh_of(&gh[i]), "here");
+	if (result == GLOCK__FAST_OTHER)
+		result = glock__fast_nq_other(gl, gh_of(&gh[i]), "here");
+	if (result == GLOCK__FAST_REFUSED)
+		glock__fast_refused(gh_of(&gh[i]));
+	if (result == GLOCK__FAST_REVOKED)
+		glock__fast_revoked(gh_of(&gh[i]));
+	granted += result == GLOCK__FAST_TAKEN;
+	return result == GLOCK__FAST_TAKEN;
+}
+
+static void fast_dq(unsigned int i)
+{
+	int err;
+
+	if (!glock__fast_dq(gh_of(&gh[i]), &err))
+		err = glock__fast_dq_more(gl, gh_of(&gh[i]));
+	if (err)
+		memory_wrong("a holder could not let go");
+}
+
+static void pairs(unsigned int i, enum glock_mode mode, int n)
+{
+	while (n--) {
+		if (!fast_nq(i, mode))
+			continue;
+		use(mode);
+		fast_dq(i);
+	}
+}
+
+/* Closes the word, as a request that does not fit. Uses the data if no holder is there. */
+static void close_word(void)
+{
+	gl_lock(gl);
+	glock__fast_close(gl);
+	if (glock__fast_mode(gl) == GLOCK_UN)
+		use(GLOCK_EX);
+	gl_unlock(gl);
+}
+
+/* With gl->lock and a word that is not open, only a counted holder could change the word. */
+static bool is_quiet(int i)
+{
+	if (!gl_held(gl) || gl->fast & GLOCK__FAST_OPEN)
+		return false;
+	for (int k = 0; k < THREADS_MAX; k++)
+		if (k != i &&
+		    (gh_of(&gh[k])->state & (GLOCK__H_FAST | GLOCK__H_BIASED)) == GLOCK__H_FAST)
+			return false;
+	return true;
+}
+
+static bool is_biased(unsigned int i)
+{
+	return gh_state(gh_of(&gh[i])) & GLOCK__H_BIASED;
+}
+
+/* Makes the model know the words of a thread, which it uses from now on. */
+static void know_thread(unsigned int i)
+{
+	struct glock__thread *t = glock__thread_in(space);
+	struct glock__slot *s = glock__slot_of_bias(t, gl);
+
+	assert_non_null(t);
+	glock__call_site_known(t, "here");
+	glock_holder_init(&gh[i], gl, GLOCK_SH, 0);
+	memory_name(&gh[i]);
+	memory_know(&gh_of(&gh[i])->state, 4, PLAIN);
+	memory_know(&t->used, 4, USED);
+	memory_know(&s->allowed, 1, PLAIN);
+	memory_know(&s->mode, 1, PLAIN);
+	memory_know(&s->count[0], 4, PLAIN);
+	memory_know(&s->count[1], 4, PLAIN);
+}
+
+/*
+ * Asks until the thread has the bias: by the queue, by the word, and when the word is full. One
+ * more request fills slot 0.
+ */
+static void get_bias(unsigned int i, enum glock_mode mode)
+{
+	unsigned int biased = 0;
+
+	for (int k = 0; k < 5 && biased < 2; k++) {
+		assert_int_equal(nq(i, mode, 0), 0);
+		granted++;
+		biased += is_biased(i);
+		assert_int_equal(glock_dq(&gh[i]), 0);
+	}
+	assert_int_equal(biased, 2);
+	data = 0;
+}
+
+static void all_read(unsigned int i)
+{
+	get_bias(i, GLOCK_SH);
+	know_thread(i);
+}
+
+static void first_reads(unsigned int i)
+{
+	if (!i)
+		get_bias(i, GLOCK_SH);
+	know_thread(i);
+}
+
+static void first_writes(unsigned int i)
+{
+	if (!i)
+		get_bias(i, GLOCK_EX);
+	know_thread(i);
+}
+
+/* At the end nothing holds the glock, and all uses are counted. */
+static void nothing_is_left(void)
+{
+	if (nq(0, GLOCK_EX, GLOCK_TRY))
+		memory_wrong("the glock stays held");
+	else
+		glock_dq(&gh[0]);
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	if (gl_record(gl)->stats.v[GLOCK__QCOUNT] != granted + 1)
+		memory_wrong("uses are not counted");
+	gl_unlock(gl);
+}
+
+static void one_pair(unsigned int i)
+{
+	if (!i)
+		pairs(i, GLOCK_SH, 1);
+	else
+		close_word();
+}
+
+static void two_pairs(unsigned int i)
+{
+	if (!i)
+		pairs(i, GLOCK_SH, 2);
+	else
+		close_word();
+}
+
+static void one_pair_in_ex(unsigned int i)
+{
+	if (!i)
+		pairs(i, GLOCK_EX, 1);
+	else
+		close_word();
+}
+
+/* All but the last one read, and the last one closes. */
+static void two_readers(unsigned int i)
+{
+	if (i < 2)
+		pairs(i, GLOCK_SH, 1);
+	else
+		close_word();
+}
+
+/* The closer gets a bias itself, perhaps while a claim stands. */
+static void reopened(unsigned int i)
+{
+	if (!i) {
+		pairs(i, GLOCK_SH, 1);
+		return;
+	}
+	close_word();
+	glock__bias_offer(gl, GLOCK_SH);
+}
+
+/* The thread gets its bias back while it may still be refused. */
+static void reopened_and_closed(unsigned int i)
+{
+	if (i) {
+		close_word();
+		glock__bias_offer(gl, GLOCK_SH);
+		close_word();
+		return;
+	}
+	glock__bias_offer(gl, GLOCK_SH);
+	pairs(i, GLOCK_SH, 1);
+}
+
+/* The bias moves from thread 0 to thread 1. */
+static void moved(unsigned int i)
+{
+	if (i) {
+		glock__bias_offer(gl, GLOCK_EX);
+		pairs(i, GLOCK_EX, 1);
+	} else {
+		pairs(i, GLOCK_EX, 1);
+	}
+}
+
+/* Thread 0 ends, with the lock if it gets it. */
+static void ends(unsigned int i)
+{
+	if (i) {
+		close_word();
+		return;
+	}
+	ended[0] = fast_nq(0, GLOCK_SH);
+	if (ended[0])
+		use(GLOCK_SH);
+	glock__tls_end(memory_tls(0));
+}
+
+static void ends_without(unsigned int i)
+{
+	if (i) {
+		close_word();
+		return;
+	}
+	pairs(0, GLOCK_EX, 1);
+	glock__tls_end(memory_tls(0));
+}
+
+static void lets_go_for_it(void)
+{
+	if (ended[0] && glock_dq(&gh[0]))
+		memory_wrong("the holder of an ended thread stays");
+	nothing_is_left();
+}
+
+#define SCENARIO(n, t, b, r, a)                                                     \
+	{                                                                           \
+		.name = n, .threads = t, .open = open_space, .before = b, .run = r, \
+		.quiet = is_quiet, .after = a, .close = close_space                 \
+	}
+
+static const struct scenario scenarios[] = {
+    SCENARIO("a reader", 2, first_reads, one_pair, nothing_is_left),
+    SCENARIO("a reader, twice", 2, first_reads, two_pairs, nothing_is_left),
+    SCENARIO("a holder in EX", 2, first_writes, one_pair_in_ex, nothing_is_left),
+    SCENARIO("the owner reads", 2, first_writes, one_pair, nothing_is_left),
+    SCENARIO("two readers", 3, all_read, two_readers, nothing_is_left),
+    SCENARIO("two closers", 3, first_reads, one_pair, nothing_is_left),
+    SCENARIO("two closers, EX", 3, first_writes, one_pair_in_ex, nothing_is_left),
+    SCENARIO("reopened", 2, first_reads, reopened, nothing_is_left),
+    SCENARIO("reopened and closed", 2, first_reads, reopened_and_closed, nothing_is_left),
+    SCENARIO("moved to another thread", 2, first_writes, moved, nothing_is_left),
+    SCENARIO("a thread ends with the lock", 2, first_reads, ends, lets_go_for_it),
+    SCENARIO("a thread ends", 2, first_writes, ends_without, lets_go_for_it),
+};
+
+/* What to take out, and the scenario that shows it. */
+static const struct lacking {
+	const char *what;
+	enum lack lack;
+	unsigned int scenario;
+} lacking[] = {
+    {"the release of a slot's bit in nq", LACKS_RELEASE_OF_USED, 3},
+    {"the release of a slot's bit in dq", LACKS_RELEASE_OF_LEAVE, 0},
+    {"the light fence in nq", LACKS_LIGHT_FENCE, 0},
+    {"the light fence in dq", LACKS_LIGHT_FENCE_LEAVE, 0},
+    {"the acquire of a slot's bit", LACKS_ACQUIRE_OF_USED, 2},
+    {"the heavy fence", LACKS_HEAVY_FENCE, 0},
+};
+
+/* Returns whether the scenario shows the error on one of the memories. */
+static bool shows(const struct lacking *l)
+{
+	struct explored e = {0};
+
+	lack = l->lack;
+	for (int arm = 0; arm < 2 && !e.wrong; arm++)
+		e = explore(&scenarios[l->scenario], arm, ~0ul);
+	printf("# without %s: %s\n", l->what, e.wrong ? e.wrong : "nothing is wrong");
+	lack = LACKS_NOTHING;
+	return e.wrong;
+}
+
+static bool right(const struct scenario *s, bool arm)
+{
+	struct explored e = explore(s, arm, ~0ul);
+
+	printf("# %s, %s: %lu executions, %lu states: %s\n", s->name, arm ? "ARM" : "TSO",
+	       e.executions, e.states, e.wrong ? e.wrong : "right");
+	return e.complete && !e.wrong;
+}
+
+int main(int argc, char **argv)
+{
+	bool lacks = argc > 1 && !strcmp(argv[1], "lacks");
+	size_t n = lacks ? ARRAY_SIZE(lacking) : ARRAY_SIZE(scenarios);
+	int failed = 0;
+
+	setenv("GLOCK_BIAS_AFTER", "1", 1);
+	mallopt(M_PERTURB, 0xff); /* memory begins with zeros, so that executions can be compared */
+	printf("1..%zu\n", n);
+	for (size_t i = argc > 2 ? strtoul(argv[2], NULL, 10) : 0; i < n; i++) {
+		bool ok = lacks ? shows(&lacking[i])
+				: right(&scenarios[i], false) && right(&scenarios[i], true);
+
+		printf("%sok %zu - %s%s\n", ok ? "" : "not ", i + 1, lacks ? "without " : "",
+		       lacks ? lacking[i].what : scenarios[i].name);
+		fflush(stdout);
+		failed += !ok;
+	}
+	return failed != 0;
+}
