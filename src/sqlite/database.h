@@ -145,6 +145,7 @@ struct connection {
 	_Atomic bool queued[REQUESTS];
 	bool busy[REQUESTS];
 	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
+	bool waited[REQUESTS]; /* for as long as an owner needs that runs; only its thread */
 
 	uint64_t facts_of; /* the generation */
 	unsigned int facts;
