@@ -129,6 +129,7 @@ struct connection {
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
 	_Atomic uint32_t grip;    /* enum grip */
 	_Atomic bool holds_ex;    /* the grip is in EX */
+	_Atomic bool unlocked;    /* the grip lost its lock within a transaction */
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
 	_Atomic int64_t granted;  /* when the grip became EX */
@@ -145,6 +146,7 @@ struct connection {
 	_Atomic bool queued[REQUESTS];
 	bool busy[REQUESTS];
 	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
+	bool waited[REQUESTS]; /* for as long as an owner needs that runs; only its thread */
 
 	uint64_t facts_of; /* the generation */
 	unsigned int facts;

@@ -145,6 +145,8 @@ static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 	unsigned int *facts;
 	int rc;
 
+	if (atomic_load_explicit(&c->unlocked, memory_order_relaxed))
+		return SQLITE_IOERR_READ;
 	if (at != COUNTER_AT || n != COUNTER_SIZE)
 		return c->real->pMethods->xRead(c->real, to, n, at);
 	if (has_fact(c, FACT_COUNTER)) {
@@ -289,9 +291,11 @@ static int file_fetch(sqlite3_file *file, sqlite3_int64 at, int n, void **out)
 {
 	struct connection *c = connection_of(file);
 
-	*out = NULL;
-	return c->real->pMethods->iVersion < 3 ? SQLITE_OK
-					       : c->real->pMethods->xFetch(c->real, at, n, out);
+	*out = NULL; /* SQLite then calls xRead */
+	if (c->real->pMethods->iVersion < 3 ||
+	    atomic_load_explicit(&c->unlocked, memory_order_relaxed))
+		return SQLITE_OK;
+	return c->real->pMethods->xFetch(c->real, at, n, out);
 }
 
 static int file_unfetch(sqlite3_file *file, sqlite3_int64 at, void *page)

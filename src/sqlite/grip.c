@@ -121,6 +121,7 @@ int grip_take(struct connection *c)
 	}
 	grip_count(&c->asked);
 	atomic_store(&c->holds_ex, false);
+	atomic_store(&c->unlocked, false);
 	atomic_store(&c->grip, GRIP_USED);
 	return SQLITE_OK;
 }
@@ -178,13 +179,16 @@ void grip_drop(struct connection *c)
 }
 
 /*
- * Changes EX to SH. The state is TAKEN, and `reserved` is ours. If that fails, the space is
- * withdrawn: the next level and the end of the transaction tell.
+ * Changes EX to SH. The state is TAKEN, and `reserved` is ours. If that fails, the transaction has
+ * no lock any more. So its reads fail, and its end drops the grip.
  */
 static void grip_weaken(struct connection *c)
 {
 	if (atomic_load(&c->holds_ex)) {
-		request_shared_again(c);
+		if (request_shared_again(c)) {
+			atomic_store(&c->unlocked, true);
+			database_wanted(c->db, DEMAND_LOST);
+		}
 		if (!c->writes && c->has_reserved) {
 			glock_dq(&c->holders[REQUEST_RESERVED]);
 			c->has_reserved = false;

@@ -175,8 +175,13 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 	return byte && bytes_in_the_way(db->fd, byte, byte == BYTE_SHARED ? BYTES_SHARED : 1, NULL);
 }
 
-static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
+/*
+ * An owner that is stopped (SIGSTOP, a debugger) gives nothing up. So a request waits only once for
+ * as long as an owner needs that runs, because SQLite repeats the call many times.
+ */
+static int request_wait(struct connection *c, enum request r, int64_t byte, int64_t most)
 {
+	struct glock_holder *gh = &c->holders[r];
 	int64_t now = level_now(), until = now + most;
 	int64_t look_from = byte == BYTE_SHARED ? now + READERS_NS : now;
 	/* A connection that waits for `reserved` has SHARED, for which the writer may wait. */
@@ -187,8 +192,12 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 		if (byte == BYTE_RESERVED && is_in_use(c->db, glock_mode_of(gh), byte))
 			return glock_wait(gh, 1, 0);
 		err = glock_wait(gh, now + look_ns < until ? now + look_ns : until, 0);
-		if (err != -ETIMEDOUT || now >= until)
+		if (err != -ETIMEDOUT)
 			return err;
+		if (now >= until) {
+			c->waited[r] = c->waited[r] || most > 0;
+			return err;
+		}
 		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
 		look_ns = look_ns < LOOK_NS / 2 ? look_ns * 2 : LOOK_NS;
@@ -245,12 +254,13 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 		queued = false;
 	}
 	if (!queued) {
+		c->waited[r] = false;
 		err = request_ask(c, r, mode);
 		if (!err && glock_poll(gh))
 			return level_error(c, glock_wait(gh, 0, 0), "waits for the lock");
 	}
 	if (!err)
-		err = request_wait(c, gh, byte, most);
+		err = request_wait(c, r, byte, c->waited[r] ? 0 : most);
 	if (err == -ETIMEDOUT) {
 		request_leave(c, r, true);
 		left.connection = c->id;

@@ -107,6 +107,31 @@ static void a_connection_meets_the_locks_of_a_plain_program(void)
 	peer_end(&plain);
 }
 
+/* A third process wants to read, so that the long reader weakens its lock. */
+static void a_long_reader_keeps_its_lock_while_a_plain_program_waits(void)
+{
+	struct peer plain = peer_start(PLAIN, "unix", 300);
+	struct peer other = peer_start(APP, NULL, 1000);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(peer_do(&other, "SELECT n FROM t"), SQLITE_OK);
+	SAME(sql(db, "UPDATE t SET n = 1; BEGIN; SELECT n FROM t"), SQLITE_OK);
+	peer_say(&plain, "UPDATE t SET n = 2");
+	nap_ms(100);
+	peer_say(&other, "SELECT n FROM t");
+	SAME(peer_answer(&plain) & 0xff, SQLITE_BUSY);
+	SAME(peer_answer(&other), SQLITE_OK);
+	SAME(peer_do(&other, "UPDATE t SET n = 3") & 0xff, SQLITE_BUSY);
+	SAME(sql(db, "COMMIT"), SQLITE_OK);
+	SAME(peer_do(&other, "UPDATE t SET n = 3"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&other);
+	peer_end(&plain);
+}
+
 /* Without interop no lock tells plain programs of readers, so this process need not let them in. */
 static void without_interop_two_processes_agree(void)
 {
@@ -193,6 +218,7 @@ int main(int argc, char **argv)
 	    TEST(a_plain_writer_comes_to_its_turn_beside_busy_readers),
 	    TEST(a_plain_program_meets_the_locks_of_each_level),
 	    TEST(a_connection_meets_the_locks_of_a_plain_program),
+	    TEST(a_long_reader_keeps_its_lock_while_a_plain_program_waits),
 	    TEST(without_interop_two_processes_agree),
 	    TEST(both_vfs_in_one_process_keep_their_locks),
 	    TEST(a_writer_after_one_that_gave_up_lets_plain_programs_in),

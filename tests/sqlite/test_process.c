@@ -504,6 +504,32 @@ static void vacuum_and_vacuum_into_work(void)
 	peer_end(&peer);
 }
 
+/* SQLite repeats the call 14 times for that timeout. */
+static void a_stopped_process_keeps_others_for_their_timeout(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	int64_t since;
+	int status;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	sqlite3_busy_timeout(db, 500);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
+	kill(peer.pid, SIGSTOP);
+	SAME(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
+	since = now_us();
+	SAME(sql(db, "UPDATE t SET n = 2") & 0xff, SQLITE_BUSY);
+	CHECK(now_us() - since < 10000000);
+	kill(peer.pid, SIGCONT);
+	sqlite3_busy_timeout(db, 10000);
+	SAME(sql(db, "UPDATE t SET n = 2"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name)                \
@@ -524,6 +550,7 @@ int main(int argc, char **argv)
 	    TEST(threads_with_a_connection_each_count_together),
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
+	    TEST(a_stopped_process_keeps_others_for_their_timeout),
 	    TEST(a_long_reader_after_a_write_lets_others_read),
 	    TEST(an_open_cursor_over_a_commit_lets_others_read),
 	    TEST(two_connections_of_a_process_read_after_a_write),
