@@ -217,8 +217,9 @@ static void debug_in_a_setuid_program(void **state)
 	 * cannot look for leaks in such a program.
 	 */
 	if (!made || status == SKIPS << 8 || GLOCK__ASAN) {
+		print_message("# no setuid program can run here\n");
 		close(ends[0]);
-		skip();
+		return;
 	}
 	assert_int_equal(status, 0);
 	assert_int_equal(read(ends[0], text, sizeof(text) - 1), 0);

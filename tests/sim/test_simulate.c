@@ -136,17 +136,23 @@ static void simulate_deaths(void **state)
 static void simulate_repeats(void **state)
 {
 	uint64_t first[20], differ = 0;
+	void *kept[300];
 
 	(void)state;
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		assert_int_equal(run_with(seed, 3, 2, takes_locks, one_holder), 0);
 		first[seed] = trace - seed;
 	}
+	/* The second round has other addresses. */
+	for (size_t i = 0; i < 300; i++)
+		assert_non_null(kept[i] = malloc(64 + 37 * i));
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		assert_int_equal(run_with(seed, 3, 2, takes_locks, one_holder), 0);
 		assert_int_equal(trace - seed, first[seed]);
 		differ += seed && first[seed] != first[0];
 	}
+	for (size_t i = 0; i < 300; i++)
+		free(kept[i]);
 	assert_true(differ > 15);
 }
 
