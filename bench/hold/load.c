@@ -192,31 +192,6 @@ static void sleep_for(int64_t ns)
 		stop_until(load_now() + ns);
 }
 
-/* No word gets a bias here, because the fences are missing. */
-void atom_light_store32(uint32_t *addr, uint32_t value)
-{
-	*addr = value;
-}
-
-uint8_t atom_light_load8(const uint8_t *addr)
-{
-	return *addr;
-}
-
-void atom_light_fence(void)
-{
-}
-
-int atom_heavy_register(void)
-{
-	return -EOPNOTSUPP;
-}
-
-int atom_heavy_fence(void)
-{
-	return -EOPNOTSUPP;
-}
-
 int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
 {
 	if (*(volatile uint32_t *)addr != expected)

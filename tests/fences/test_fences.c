@@ -361,7 +361,7 @@ static const struct scenario scenarios[] = {
     SCENARIO("a thread ends", 2, first_writes, ends_without, lets_go_for_it),
 };
 
-/* What to take out, and the scenario that shows it. */
+/* Each fence that the test takes out, and the scenario that shows its lack. */
 static const struct lacking {
 	const char *what;
 	enum lack lack;

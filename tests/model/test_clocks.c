@@ -2,27 +2,15 @@
 /*
  * test_clocks.c - tests a node's clocks: the kept past is enough, and does not grow with the days.
  */
-#include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/sources.h"
+#include "open_nothing.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-static int open_nothing(struct collector *c, const struct node_sample *node,
-			const struct space_sample *space, enum file_kind kind, struct input *in)
-{
-	(void)c;
-	(void)node;
-	(void)space;
-	(void)kind;
-	(void)in;
-	return -ENOENT;
-}
 
 static int64_t mono_of(uint32_t sample)
 {

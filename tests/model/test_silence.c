@@ -8,21 +8,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <errno.h>
 
 #include "o2top/model/model.h"
 #include "o2top/sources/sources.h"
-
-static int open_nothing(struct collector *c, const struct node_sample *node,
-			const struct space_sample *space, enum file_kind kind, struct input *in)
-{
-	(void)c;
-	(void)node;
-	(void)space;
-	(void)kind;
-	(void)in;
-	return -ENOENT;
-}
+#include "open_nothing.h"
 
 /* The node's last sample took `took_s`. Returns whether it is silent after `silent_s`. */
 static bool silent_after(double took_s, double silent_s)

@@ -99,17 +99,8 @@ int fcntl(int fd, int command, ...)
 	return fcntl_call(fd, command, arg);
 }
 
-int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl");
-int fcntl_of_32_bits(int fd, int command, ...)
-{
-	va_list list;
-	void *arg;
-
-	va_start(list, command);
-	arg = va_arg(list, void *);
-	va_end(list);
-	return fcntl_call(fd, command, arg);
-}
+int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl")
+    __attribute__((alias("fcntl64")));
 
 /* ---- files ---- */
 

@@ -21,6 +21,10 @@ struct test {
 	void (*run)(void);
 	const char *needs; /* root or mount, see tests/count.py, or NULL */
 };
+#define TEST(name)                \
+	{                         \
+#name, name, NULL \
+	}
 
 /* Runs all tests, or answers as a peer. The arguments are those of main(). */
 int run_tests(int argc, char **argv, const struct test *tests, size_t n);

@@ -306,10 +306,6 @@ static void as_default_memory_and_temporary_databases_work(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name)                \
-	{                         \
-#name, name, NULL \
-	}
 #define ROOT(name)                  \
 	{                           \
 #name, name, "root" \

@@ -519,10 +519,6 @@ static void no_room_for_locks(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name)                \
-	{                         \
-#name, name, NULL \
-	}
 	static const struct test tests[] = {
 	    TEST(faults_in_mode_delete),
 	    TEST(lasting_faults_in_mode_delete),

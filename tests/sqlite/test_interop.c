@@ -209,10 +209,6 @@ static void a_writer_after_one_that_gave_up_lets_plain_programs_in(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name)                \
-	{                         \
-#name, name, NULL \
-	}
 	static const struct test tests[] = {
 	    TEST(an_idle_process_lets_a_plain_program_write_within_100_ms),
 	    TEST(a_plain_writer_comes_to_its_turn_beside_busy_readers),

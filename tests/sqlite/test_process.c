@@ -532,10 +532,6 @@ static void a_stopped_process_keeps_others_for_their_timeout(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name)                \
-	{                         \
-#name, name, NULL \
-	}
 	static const struct test tests[] = {
 	    TEST(a_connection_of_the_parent_is_an_error_in_a_child),
 	    TEST(a_child_may_open_the_database_itself),
