@@ -232,7 +232,12 @@ enum glock_type {
  * thirty times as long as the fast path to a cached glock.
  */
 #define GLOCK_MOVABLE 0x1000u
-#define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
+/*
+ * Not a flag of GFS2. As TRY, but a lock that another node only caches counts as free: the request
+ * waits for one hand-over of the lock. See glock_nq().
+ */
+#define GLOCK_TRY_IDLE 0x2000u
+#define GLOCK_FLAGS_ALL 0x3fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u

@@ -63,7 +63,7 @@
 #define GLOCK__FAST_FOLD ((GLOCK__FAST_COUNT_SH | GLOCK__FAST_COUNT_EX) * GLOCK__BIAS_AFTER)
 
 /* A holder with other flags joins the queue. */
-#define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)
+#define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_TRY_IDLE | GLOCK_SKIP | GLOCK_ASYNC)
 
 static inline uint64_t glock__fast_one(const struct glock__holder *gh)
 {

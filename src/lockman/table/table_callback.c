@@ -14,7 +14,8 @@ static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
 	struct node *node = node_at(t, lock->node);
 	uint32_t wake = node->wake;
 
-	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
+	if (!lock->callbacks.next)
+		glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
 	if (!wake) {
 		wake = t->wake ? t->wake : WAKE_LAST;
 		put(t, &t->wake, lock->node + 1u);
@@ -27,7 +28,7 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 	if (lock->callbacks.next)
 		glock__table_ring_del(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
 				      ref_of(t, lock));
-	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_AST));
+	put(t, &lock->bits, (uint8_t)(lock->bits & ~(LOCK_AST | LOCK_REFUSED | LOCK_ASKED)));
 }
 
 /* Adds the AST behind all callbacks that the node has: ASTs come in the order of grants. */
@@ -62,6 +63,16 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 		 lock->sbflags);
 	if (!lock->callbacks.next)
 		add_callback(t, lock, !lock->held);
+}
+
+void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode)
+{
+	const uint8_t high = lock->highbast > mode ? lock->highbast : (uint8_t)mode;
+
+	put_told(t, lock, high, (uint8_t)mode, glock__table_join[MODE(lock->bast)][MODE(mode)],
+		 lock->sbflags);
+	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_ASKED));
+	add_callback(t, lock, true);
 }
 
 /* Tells whether lock is in the way of one request for mode and was not told so. */
