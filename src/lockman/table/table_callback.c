@@ -9,18 +9,24 @@
  */
 #include "table_impl.h"
 
-static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
+static void wake_node(struct glock__table *t, const struct lock *lock, bool urgent)
 {
 	struct node *node = node_at(t, lock->node);
 	uint32_t wake = node->wake;
 
-	if (!lock->callbacks.next)
-		glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
 	if (!wake) {
 		wake = t->wake ? t->wake : WAKE_LAST;
 		put(t, &t->wake, lock->node + 1u);
 	}
 	put(t, &node->wake, urgent ? wake | WAKE_URGENT : wake);
+}
+
+static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
+{
+	struct node *node = node_at(t, lock->node);
+
+	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
+	wake_node(t, lock, urgent);
 }
 
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
@@ -72,7 +78,10 @@ void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mod
 	put_told(t, lock, high, (uint8_t)mode, glock__table_join[MODE(lock->bast)][MODE(mode)],
 		 lock->sbflags);
 	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_ASKED));
-	add_callback(t, lock, true);
+	if (!lock->callbacks.next)
+		add_callback(t, lock, true);
+	else
+		wake_node(t, lock, true);
 }
 
 /* Tells whether lock is in the way of one request for mode and was not told so. */
