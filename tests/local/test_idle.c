@@ -300,6 +300,46 @@ static void a_long_write_back(void **state)
 	assert_int_equal(glock_space_close(other), 0);
 }
 
+static void use(struct glock *gl)
+{
+	struct glock_holder gh;
+
+	assert_int_equal(nq(&gh, gl, 0), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+}
+
+/* Each node has given the lock up several times, and so knows how long that takes. */
+static void the_wait_follows_the_hand_overs(void **state)
+{
+	struct glock *gl, *its;
+	struct glock_space *space = open_with(0, &gl);
+	struct glock_space *other = open_with(0, &its);
+	struct glock_holder gh;
+	int64_t began, took, longest = 0;
+	int late = 0, err;
+
+	(void)state;
+	write_back_ns = 60 * MS;
+	for (int i = 0; i < 6; i++)
+		use(i % 2 ? its : gl);
+	use(gl);
+	write_back_ns = 180 * MS;
+	do {
+		began = now();
+		err = nq(&gh, its, GLOCK_TRY_IDLE);
+		took = now() - began;
+		longest = took > longest ? took : longest;
+	} while (err == -EAGAIN && late++ < TRIES);
+	assert_int_equal(err, 0);
+	assert_in_range(longest, 150 * MS, 20000 * MS);
+	write_back_ns = 0;
+	assert_int_equal(glock_dq(&gh), 0);
+	glock_put(gl);
+	glock_put(its);
+	assert_int_equal(glock_space_close(space), 0);
+	assert_int_equal(glock_space_close(other), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +351,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(the_hold_time_counts_as_caching),
 	    cmocka_unit_test(a_holder_in_a_slot),
 	    cmocka_unit_test(a_long_write_back),
+	    cmocka_unit_test(the_wait_follows_the_hand_overs),
 	};
 
 	actor_main(argc, argv);

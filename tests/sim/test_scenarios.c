@@ -541,6 +541,22 @@ static void scenario_idle_is_in_use(void **state)
 	}
 }
 
+/* The holder of the other node lets go, and then the lock goes without a further request. */
+static void scenario_idle_demands(void **state)
+{
+	struct glock_holder a, b;
+	int64_t took;
+
+	(void)state;
+	open_two();
+	take(&a, 0, GLOCK_EX, 0);
+	assert_int_equal(try_idle(&b, 1, GLOCK_EX, &took), -EBUSY);
+	let_go(&a);
+	take(&b, 1, GLOCK_EX, GLOCK_TRY);
+	let_go(&b);
+	close_two();
+}
+
 /* A node that gives no answer: the wait ends, and the answer does not say that the lock is used. */
 static void scenario_idle_gets_no_answer(void **state)
 {
@@ -586,6 +602,7 @@ int main(void)
 	    cmocka_unit_test(scenario_death_told_to_nobody),
 	    cmocka_unit_test(scenario_idle_is_given_up),
 	    cmocka_unit_test(scenario_idle_is_in_use),
+	    cmocka_unit_test(scenario_idle_demands),
 	    cmocka_unit_test(scenario_idle_gets_no_answer),
 	};
 
