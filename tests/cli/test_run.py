@@ -228,6 +228,7 @@ def a_lock_in_use_differs_from_one_that_is_cached():
     a = Node("s")
     a.do("cached 6 6 EX")
     a.p.send_signal(signal.SIGSTOP)  # it gives nothing up, and publishes no user
+    os.waitid(os.P_PID, a.pid, os.WSTOPPED)
     for options, status in (([], 1), (["-E", "9"], 9), (["--cached-exit-code", "75", "-E", "9"], 75)):
         r = glock("run", "-n", "--verbose", *options, "s", "6:5", "true")
         assert r.returncode == status, (options, r)

@@ -327,6 +327,7 @@ def test_lock_that_is_only_cached():
     with glock.Space("idle") as space:
         process = other_process(space, 2, glock.EX)
         os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         tap.raises(BlockingIOError, space.lock(2).acquire, blocking=False, idle=True)
         os.kill(process.pid, signal.SIGCONT)
         end(process)
