@@ -708,13 +708,13 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * recovered, unless with RECOVER. A try runs the operations that the try itself needs. A try waits
  * for no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
- * With TRY_IDLE the request waits for one hand-over of an idle lock at most. A node without a holder
- * gives the lock up at once, also within its hold time. A holder or an earlier request, here or on
- * another node, is in the way: -EBUSY, as soon as that node has answered. The wait ends after four
- * hand-overs, as measured for the type, but after 50 ms at least and 1 s at most: -EAGAIN. So
+ * With TRY_IDLE the request waits for one hand-over of an idle lock at most. A node without a
+ * holder gives the lock up at once, also within its hold time. A holder or an earlier request, here
+ * or elsewhere, is in the way: -EBUSY once that node has answered. The wait ends after four
+ * hand-overs, as measured for the type: -EAGAIN. But it lasts 50 ms at least and 1 s at most. So
  * -EAGAIN stands for a node that is stopped or dead, or writes back for long. A TRY_IDLE that fails
- * demands the lock, as TRY_1CB does. With "dlm" no node can say that it has a holder, and a node
- * keeps an idle lock for its hold time. There -EAGAIN stands for both, and -EBUSY for this node only.
+ * demands the lock, as TRY_1CB does. With "dlm" no node can say that it has a holder, and an idle
+ * lock stays for its hold time. There -EAGAIN stands for both, and -EBUSY for this node only.
  *
  * The operations instantiate and lock run before this function returns; with ASYNC, before the
  * request is granted. The error of the operation is the result.

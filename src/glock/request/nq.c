@@ -196,7 +196,7 @@ static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder 
 
 /*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
- * request, or for an operation that runs or is due on this node. TRY_IDLE waits for such operations.
+ * request, or for an operation that runs or is due on this node. TRY_IDLE waits for an operation.
  */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {

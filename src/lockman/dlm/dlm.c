@@ -37,7 +37,7 @@ struct request {
 
 /*
  * The DLM tells of a death by an invalid value block, so the value block has to stay invalid. No
- * node of a DLM can tell the others that it uses a lock, so a request with IDLE ends at its deadline.
+ * node of a DLM can say that it uses a lock. So a request with IDLE ends at its deadline.
  */
 static uint32_t dlm_flags(uint32_t flags)
 {

@@ -186,10 +186,8 @@ static bool is_sound_answer(const struct ask *a)
 			glock__local_thread.deadlocks = 0;
 		return true;
 	}
-	if (status == -EAGAIN)
-		return a->args.flags & GLOCK__LKF_NOQUEUE;
-	if (status == -EBUSY)
-		return a->args.flags & GLOCK__LKF_IDLE;
+	if (status == -EAGAIN || status == -EBUSY)
+		return a->args.flags & (status == -EAGAIN ? GLOCK__LKF_NOQUEUE : GLOCK__LKF_IDLE);
 	return status == -EDEADLK && ++glock__local_thread.deadlocks < DEADLOCKS_MAX;
 }
 

@@ -9,24 +9,17 @@
  */
 #include "table_impl.h"
 
-static void wake_node(struct glock__table *t, const struct lock *lock, bool urgent)
+static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
 {
 	struct node *node = node_at(t, lock->node);
 	uint32_t wake = node->wake;
 
+	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
 	if (!wake) {
 		wake = t->wake ? t->wake : WAKE_LAST;
 		put(t, &t->wake, lock->node + 1u);
 	}
 	put(t, &node->wake, urgent ? wake | WAKE_URGENT : wake);
-}
-
-static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
-{
-	struct node *node = node_at(t, lock->node);
-
-	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
-	wake_node(t, lock, urgent);
 }
 
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
@@ -73,15 +66,15 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 
 void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode)
 {
-	const uint8_t high = lock->highbast > mode ? lock->highbast : (uint8_t)mode;
-
-	put_told(t, lock, high, (uint8_t)mode, glock__table_join[MODE(lock->bast)][MODE(mode)],
-		 lock->sbflags);
+	put_told(t, lock, lock->highbast > mode ? lock->highbast : (uint8_t)mode, (uint8_t)mode,
+		 glock__table_join[MODE(lock->bast)][MODE(mode)], lock->sbflags);
 	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_ASKED));
-	if (!lock->callbacks.next)
-		add_callback(t, lock, true);
-	else
-		wake_node(t, lock, true);
+	if (lock->bits & LOCK_AST) /* the node was told of that, and comes */
+		return;
+	if (lock->callbacks.next)
+		glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
+					ref_of(t, lock));
+	add_callback(t, lock, true);
 }
 
 /* Tells whether lock is in the way of one request for mode and was not told so. */

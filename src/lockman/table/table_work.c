@@ -230,10 +230,7 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 			next = first_of(res, LK_CONVERTING);
 		if (ref != w->self && (idle ? !modes_agree(lock->gr, mode)
 					    : glock__table_blocks_one(lock, mode))) {
-			if (idle)
-				glock__table_ask_idle(t, lock, mode);
-			else
-				glock__table_add_bast(t, lock, mode);
+			(idle ? glock__table_ask_idle : glock__table_add_bast)(t, lock, mode);
 			cursor_next(w, next);
 			if (!next)
 				work_phase(w, WORK_NONE);
