@@ -10,12 +10,11 @@ static const char *name(int err)
 	static const struct {
 		int err;
 		const char *name;
-	} names[] = {
-	    {0, "0"},
-	    {-EAGAIN, "-EAGAIN"},
-	    {-EBUSY, "-EBUSY"},
-	    {-EDEADLK, "-EDEADLK"},
-	    {-ETIMEDOUT, "-ETIMEDOUT"}};
+	} names[] = {{0, "0"},
+		     {-EAGAIN, "-EAGAIN"},
+		     {-EBUSY, "-EBUSY"},
+		     {-EDEADLK, "-EDEADLK"},
+		     {-ETIMEDOUT, "-ETIMEDOUT"}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].err == err)

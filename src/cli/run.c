@@ -149,7 +149,8 @@ static int run_parse(struct run *r, int argc, char **argv)
 {
 	int option, status;
 
-	*r = (struct run){.mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
+	*r = (struct run){
+	    .mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
 	while ((option = next_option(argc, argv, "+:sexnoFuw:E:Vh", longs)) != -1) {
 		status = take_option(r, option);
 		if (status >= 0)
@@ -192,7 +193,7 @@ static bool used_elsewhere(const struct run *r)
 
 /*
  * A node that caches the lock without a user gives it up. A node that does not answer is asked for
- * up to one second: a stopped process, or one with "dlm". What it publishes tells of its users.
+ * up to one second: a stopped process, or one with "dlm". Its file may show that it uses the lock.
  */
 #define CACHED_NS 1000000000
 
@@ -253,9 +254,10 @@ static int lock(struct run *r)
 		return -1;
 	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT) {
 		if (r->verbose)
-			complain(err == -EBUSY	? "another process has the lock"
-				 : err == -EAGAIN ? "no user of the lock is known, but the lock did not come"
-						  : "timeout while waiting for the lock");
+			complain(err == -EBUSY ? "another process has the lock"
+				 : err == -EAGAIN
+				     ? "no user of the lock is known, but the lock did not come"
+				     : "timeout while waiting for the lock");
 		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
 	say_kept();

@@ -207,10 +207,7 @@ static void command(char *line)
 	int ms = 0;
 
 	if (sscanf(line, "nq %u %7s %15s", &n, mode, text) >= 2 && n < LOCKS)
-		nq(n, mode,
-		   !strcmp(text, "idle") ? GLOCK_TRY_IDLE
-		   : *text		 ? GLOCK_TRY
-					 : 0);
+		nq(n, mode, !strcmp(text, "idle") ? GLOCK_TRY_IDLE : *text ? GLOCK_TRY : 0);
 	else if (sscanf(line, "loop %u %7s %d", &n, mode, &ms) == 3 && n < LOCKS)
 		start_loop(n, mode, ms);
 	else if (sscanf(line, "lvb %u %63s", &n, text) == 2 && n < LOCKS)

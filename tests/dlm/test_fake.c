@@ -101,8 +101,8 @@ static void *act(void *arg)
 
 		if (err) {
 			assert_true(err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT);
-			__atomic_fetch_add(err != -ETIMEDOUT ? &shared.refused : &shared.timeouts, 1,
-					   __ATOMIC_RELAXED);
+			__atomic_fetch_add(err != -ETIMEDOUT ? &shared.refused : &shared.timeouts,
+					   1, __ATOMIC_RELAXED);
 			continue;
 		}
 		hold(mode);
@@ -533,8 +533,8 @@ static void the_last_eight_bytes(void **state)
 }
 
 /*
- * No node of a DLM tells that it uses a lock: the wait ends. If this node itself uses the lock, that
- * is the answer.
+ * No node of a DLM tells that it uses a lock: the wait ends. If this node itself uses the lock,
+ * that is the answer.
  */
 static void only_cached_elsewhere(void **state)
 {

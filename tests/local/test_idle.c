@@ -71,7 +71,8 @@ static int end(void **state)
 	return actors_left(SPACE);
 }
 
-/* The lock goes to and fro. Beside the first grants, no process asks for it with a plain request. */
+/* The lock goes to and fro. Beside the first grants, no process asks for it with a plain request.
+ */
 static void an_idle_lock_is_given_up(void **state)
 {
 	static const char *const modes[] = {"EX", "SH", "EX"};

@@ -74,9 +74,9 @@ static void done(struct client *c)
 /* Checks the error of a request against the possible reasons here. */
 static void check_error(struct world *w, int err)
 {
-	bool ok = err == -EAGAIN || err == -EBUSY || err == -EIO || (err == -EUCLEAN && w->f.failing) ||
-		  (err == -ECANCELED && w->f.cancels) || (err == -ESHUTDOWN) ||
-		  (err == -ENOSPC && w->f.no_room);
+	bool ok = err == -EAGAIN || err == -EBUSY || err == -EIO ||
+		  (err == -EUCLEAN && w->f.failing) || (err == -ECANCELED && w->f.cancels) ||
+		  (err == -ESHUTDOWN) || (err == -ENOSPC && w->f.no_room);
 
 	if (!ok)
 		trouble("a request failed with %d", err);

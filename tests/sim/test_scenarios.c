@@ -210,10 +210,8 @@ static void open_two(void)
 					    .delay_max = MS,
 					    .notice = 100 * MS,
 					    .recovery = 1000 * MS};
-	const struct glock_type_options type = {.size = sizeof(type),
-						.type = GLOCK_RGRP,
-						.flags = GLOCK_OPS_LVB,
-						.hold = hold_of_two};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_RGRP, .flags = GLOCK_OPS_LVB, .hold = hold_of_two};
 	const struct glock_space_options o = {
 	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .types = &type, .n_types = 1};
 	const struct glock__env env = {.now = now, .random = dice, .cpus = 1};

@@ -20,7 +20,17 @@
 #define SEQUENCES 40
 #define OPERATIONS 220 /* in a sequence */
 
-enum kind { OP_LOCK, OP_UNLOCK, OP_TAKE, OP_WOKEN, OP_PURGE, OP_FORGET, OP_GROW, OP_IN_USE, OP_MAX };
+enum kind {
+	OP_LOCK,
+	OP_UNLOCK,
+	OP_TAKE,
+	OP_WOKEN,
+	OP_PURGE,
+	OP_FORGET,
+	OP_GROW,
+	OP_IN_USE,
+	OP_MAX
+};
 
 struct op {
 	enum kind kind;

@@ -212,8 +212,7 @@ static int ask(struct py_holder *h, int64_t timeout, unsigned int how)
 	int64_t deadline = timeout < 0 ? 0 : py_deadline(timeout);
 	int err;
 
-	glock_holder_init(&h->gh, lock->gl, lock->mode,
-			  lock->flags | GLOCK_MOVABLE | how);
+	glock_holder_init(&h->gh, lock->gl, lock->mode, lock->flags | GLOCK_MOVABLE | how);
 	Py_BEGIN_ALLOW_THREADS;
 	err = glock_nq(&h->gh);
 	Py_END_ALLOW_THREADS;

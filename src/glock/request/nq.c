@@ -81,8 +81,8 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return mistake(gl, gh, "the type of this glock does not have this mode");
 	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
 	    __builtin_popcount(gh->flags & GLOCK__TRIES) > 1)
-		return mistake(gl, gh,
-			       "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
+		return mistake(
+		    gl, gh, "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY cannot be combined with EX");
 	if (gh->flags & GLOCK_PRIORITY &&

@@ -33,11 +33,11 @@
 #include <assert.h>
 
 enum {
-	SHARE = 25,       /* parts of use for each part of hand-over: 96 % of the limit */
-	FEW_EX = 2,       /* if less than one use of so many is in EX, only uses in EX count */
-	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
-	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
-	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
+	SHARE = 25,         /* parts of use for each part of hand-over: 96 % of the limit */
+	FEW_EX = 2,         /* if less than one use of so many is in EX, only uses in EX count */
+	JUMP = 8,           /* a sample counts as at most so many times the mean, plus JUMP_NS: */
+	JUMP_NS = 10000,    /* a process that was stopped once does not spoil the record */
+	QUICK_NS = 50000,   /* uses that follow each other so quickly are counted, not seen */
 	IDLE_HANDOVERS = 4, /* TRY_IDLE waits for so many, but not shorter or longer than: */
 	IDLE_MIN_NS = 50000000,
 	IDLE_MAX_NS = 1000000000,

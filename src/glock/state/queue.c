@@ -247,8 +247,8 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 		if (tries_only && !(gh->flags & GLOCK__TRIES))
 			continue;
 		gl_busy(gl)->more->counts.tries_failed += tries_only;
-		glock__fail(gl, gh, error == -EBUSY && !(gh->flags & GLOCK_TRY_IDLE) ? -EAGAIN
-										     : error);
+		glock__fail(gl, gh,
+			    error == -EBUSY && !(gh->flags & GLOCK_TRY_IDLE) ? -EAGAIN : error);
 	}
 }
 

@@ -128,8 +128,8 @@ static int ask(struct local *l, unsigned int shard, enum patience patience, uint
 	int err;
 
 	do {
-		err = glock__local_take(l, shard, a->step == ASK_FIRST ? patience : WAIT_FOR_IT,
-					&h);
+		err =
+		    glock__local_take(l, shard, a->step == ASK_FIRST ? patience : WAIT_FOR_IT, &h);
 		if (err)
 			return err == -EBUSY ? -ETIME : err;
 		if (id)

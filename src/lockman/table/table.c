@@ -214,7 +214,7 @@ static int convert(struct glock__table *t, struct lock *lock,
 	} else {
 		after = refuse_conversion(t, res, lock,
 					  verdict == DEADLOCK ? -EDEADLK
-					  : wanted	      ? -EBUSY
+					  : wanted            ? -EBUSY
 							      : -EAGAIN,
 					  event);
 	}
