@@ -26,6 +26,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 DEFAULT, NONE, FIRST, HOLDS = 0, 1, 2, 19  # as in hold_node.c
 FLOCK = HOLDS
@@ -81,9 +82,8 @@ class Result:
 class Node:
     """hold_node on one machine. command: the words before it."""
 
-    def __init__(self, program, lockman, load, first=0, step=1, bound=0, space=None, command=()):
-        words = [program, lockman, space or f"bench-hold-{os.getpid()}-{load}-{bound}", str(load), str(first),
-                 str(step), str(bound)]
+    def __init__(self, program, lockman, load, first=0, step=1, bound=0, command=()):
+        words = [program, lockman, f"benchhold{load}-{bound}", str(load), str(first), str(step), str(bound)]
         self.process = subprocess.Popen([*command, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def line(self):
@@ -98,7 +98,10 @@ class Node:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
 
 
 class Machines:
@@ -125,9 +128,8 @@ def loads(program):
     return [(int(line.split()[0]), line.split(maxsplit=1)[1]) for line in lines]
 
 
-def search(machines, processes, ms, times):
-    """Returns the median of the uses a second of each fixed hold time."""
-    holds = [h for h in range(NONE, HOLDS) if hold_ms(h) * 4 * processes <= ms]
+def search(machines, holds, ms, times):
+    """Returns the median of the uses a second of each hold time."""
     rates = {h: [] for h in holds}
     for _ in range(times):
         for h in holds:
@@ -177,31 +179,33 @@ HEAD = (f"{'uses a second; ms':38} {'CPUs':>5} {'others':>6} {'default':>10} {'b
         f"{'ratio':>5} {'quartiles':>9} {'by CPU':>6} {'p99':>7} {'its p99':>7}")
 
 
-def bench(machines, name, processes, ms, turns, verbose=False, flock=False, searches=SEARCHES):
-    """Prints the line of a load. Returns the ratio."""
+def line_of(name, defaults, best, beside, others):
+    cpus, rate = (statistics.median(of(r) for r in defaults) for of in (lambda r: r.cpu / r.wall, lambda r: r.rate))
+    by_cpu = f"{statistics.median(beside.by_cpu):.2f}" if cpus >= CPU_BOUND else "-"
+    return (f"{name:38} {cpus:5.2f} {others:6.1f} {rate:10.0f} {beside.rate():10.0f} {hold_ms(best):8.2f} "
+            f"{beside.ratio():5.2f} {quartiles(beside.ratios):>9} {by_cpu:>6} "
+            f"{statistics.median(r.p99() for r in defaults):7.2f} {beside.p99():7.2f}")
+
+
+def bench(machines, load, ms, turns, every=1, searches=SEARCHES, n_candidates=CANDIDATES, flock=False, busy=busy_cpus):
+    """Measures a load: (processes, name). Every so many fixed hold times are searched. busy tells the
+    CPU time of this machine. Returns the lines of the search, and the result."""
+    processes, name = load
+    holds = [h for h in [NONE, *range(FIRST, HOLDS, every)] if hold_ms(h) * 4 * processes <= ms]
     machines.run(DEFAULT, ms)  # the record of the type is learned
-    rates = search(machines, processes, ms, searches)
-    if verbose:
-        for h, rate in rates.items():
-            print(f"{name_of(h):>38} {rate:29.0f}", flush=True)
-    candidates = sorted(rates, key=rates.get)[-CANDIDATES:]
-    busy = busy_cpus()
+    rates = search(machines, holds, ms, searches)
+    candidates = sorted(rates, key=rates.get)[-n_candidates:]
+    began = busy()
     defaults, beside = compare(machines, candidates + [FLOCK] * flock, ms, turns)
-    every = defaults + [r for b in beside.values() for r in b.results]
-    wall, own = sum(r.wall for r in every), sum(r.cpu for r in every)
-    others = max(0.0, (busy_cpus() - busy - own) / wall)
+    runs = defaults + [r for b in beside.values() for r in b.results]
+    others = max(0, busy() - began - sum(r.cpu for r in runs)) / sum(r.wall for r in runs)
     best = min(candidates, key=lambda h: beside[h].ratio())
-    b = beside[best]
-    cpus = statistics.median(r.cpu / r.wall for r in defaults)
-    print(f"{name:38} {cpus:5.2f} {others:6.1f} {statistics.median(r.rate for r in defaults):10.0f} {b.rate():10.0f} "
-          f"{hold_ms(best):8.2f} {b.ratio():5.2f} {quartiles(b.ratios):>9} "
-          f"{f'{statistics.median(b.by_cpu):.2f}' if cpus >= CPU_BOUND else '-':>6} "
-          f"{statistics.median(r.p99() for r in defaults):7.2f} {b.p99():7.2f}", flush=True)
+    lines = [line_of(name, defaults, best, beside[best], others)]
     if flock:
         b = beside[FLOCK]
-        print(f"{'  the same with flock(2)':38} {'':23} {b.rate():10.0f} {'':8} {b.ratio():5.2f} "
-              f"{quartiles(b.ratios):>9} {'':14} {b.p99():7.2f}", flush=True)
-    return beside[best].ratio()
+        lines.append(f"{'  the same with flock(2)':38} {'':23} {b.rate():10.0f} {'':8} {b.ratio():5.2f} "
+                     f"{quartiles(b.ratios):>9} {'':14} {b.p99():7.2f}")
+    return [f"{name_of(h):>38} {rate:34.0f}" for h, rate in rates.items()], lines
 
 
 def curve(program, ms, turns):
@@ -229,19 +233,22 @@ def main():
     given = dict(options)
     if len(places) != 1 or "-h" in given:
         sys.exit(__doc__)
-    program = os.path.join(places[0], "bench/hold/hold_node")
+    program = os.path.abspath(os.path.join(places[0], "bench/hold/hold_node"))
     ms, turns = int(given.get("-m", 200)), int(given.get("-t", 15))
     print(f"{os.cpu_count()} CPUs, {len(os.sched_getaffinity(0))} of them for this program; load average "
           f"{os.getloadavg()[0]:.1f}; nice {os.nice(0)}; {ms} ms a run, {turns} turns", flush=True)
-    if "-c" in given:
-        curve(program, ms, turns)
-        return
-    print(HEAD, flush=True)
-    for i, (processes, name) in enumerate(loads(program)):
-        if int(given.get("-l", i)) == i:
-            machines = Machines([Node(program, "local", i)], i)
-            bench(machines, name, processes, ms, turns, "-v" in given, i == CROWD)
-            machines.close()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as spaces:
+        os.environ["GLOCK_DIR"] = spaces
+        if "-c" in given:
+            curve(program, ms, turns)
+            return
+        print(HEAD, flush=True)
+        for i, load in enumerate(loads(program)):
+            if int(given.get("-l", i)) == i:
+                machines = Machines([Node(program, "local", i)], i)
+                searched, lines = bench(machines, load, ms, turns, flock=i == CROWD)
+                machines.close()
+                print("\n".join(searched * ("-v" in given) + lines), flush=True)
 
 
 if __name__ == "__main__":
