@@ -23,6 +23,7 @@ tests/cluster/test_hold.py runs the same loads on several machines.
 
 import getopt
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -32,6 +33,7 @@ DEFAULT, NONE, FIRST, HOLDS = 0, 1, 2, 19  # as in hold_node.c
 FLOCK = HOLDS
 SEARCHES, CANDIDATES = 3, 3
 CPU_BOUND = 0.7
+ANSWER = 60  # seconds
 ONCE, CROWD = 0, 10  # loads
 
 
@@ -87,6 +89,8 @@ class Node:
         self.process = subprocess.Popen([*command, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def line(self):
+        if not select.select([self.process.stdout], [], [], ANSWER)[0]:
+            raise RuntimeError(f"hold_node has not answered for {ANSWER} s")
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"hold_node ended: {self.process.wait()}")
