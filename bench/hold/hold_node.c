@@ -12,7 +12,7 @@
  *	USES SUM_NS CPU_US WALL_US [BUCKET:COUNT ...]
  *
  * SUM_NS is the sum of the waits, and CPU_US the time that the processes ran on a CPU. The buckets
- * count waits of 20 us or more: a sixteenth of a power of two each, from 1 us on.
+ * count waits of 20 us or more. A bucket is a sixteenth of a power of two.
  *
  * list prints the loads, one a line: the number of processes, and the name.
  */
@@ -43,7 +43,7 @@ enum { TYPE = GLOCK_TYPE_OWN, JOB = TYPE + HOLDS };
 enum kind {
 	LOOP,  /* one lock in EX */
 	TREE,  /* a lock in SH, and inside that a random leaf in EX */
-	QUEUE, /* a number in the value block of a lock in EX, then a lock of that number for 2 ms */
+	QUEUE, /* a number from a value block, then a lock of that number for 2 ms */
 	ONCE,  /* the first process uses each lock once; the other one asks for it later */
 };
 
@@ -72,7 +72,7 @@ static int64_t hold_of(unsigned int i)
 	return i == DEFAULT ? 0 : i == NONE ? GLOCK_HOLD_NONE : 10000ll << (i - FIRST);
 }
 
-/* What the processes of this machine share. The number of a run stops it. */
+/* The processes of this machine share these fields. The number of a run stops it. */
 static struct shared {
 	_Atomic unsigned int ready, go, stop;
 	_Atomic bool over;
@@ -147,7 +147,8 @@ static struct glock *get(unsigned int type, uint64_t number)
 	return gl;
 }
 
-static void take(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
+static void take(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
+		 unsigned int flags)
 {
 	glock_holder_init(gh, gl, mode, flags);
 	must(glock_nq(gh), "glock_nq");
@@ -238,10 +239,8 @@ static void use_flock(int fd)
 static void open_space(const char *lockman, const char *name, int64_t hold_max)
 {
 	struct glock_type_options types[HOLDS + 1];
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .lockman = lockman,
-					      .types = types,
-					      .n_types = HOLDS + 1};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = lockman, .types = types, .n_types = HOLDS + 1};
 
 	for (unsigned int i = 0; i <= HOLDS; i++)
 		types[i] = (struct glock_type_options){
