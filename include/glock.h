@@ -179,6 +179,9 @@
 #define GLOCK_H
 
 #ifdef __cplusplus
+/* A struct and a function have the same name, as in stat(2). */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #endif
 
@@ -761,9 +764,9 @@ int glock_poll(const struct glock_holder *gh);
  * Waits until the request is granted or has failed, or until the deadline, a CLOCK_MONOTONIC time
  * in ns. 0: no deadline. A deadline in the past: only looks. Returns the result of glock_nq(), the
  * same result each time until glock_dq().
- *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq()
- *   -EDEADLK            it would have to wait, in a callback
- *   -EINVAL             the holder was never queued
+ *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq(). After a
+ * deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll() returns 1. -EDEADLK it
+ * would have to wait, in a callback -EINVAL             the holder was never queued
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
@@ -1125,6 +1128,7 @@ int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *c
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -251,6 +251,11 @@ extern const sqlite3_io_methods file_methods;
 bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact,
 		       const char *path);
 
+/* ---- journal.c ---- */
+
+/* Opens the journal of a main database in the VFS below. */
+int journal_open(sqlite3_vfs *base, const char *path, sqlite3_file *file, int flags, int *out);
+
 /* ---- vfs.c ---- */
 
 /* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */

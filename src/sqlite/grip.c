@@ -110,8 +110,12 @@ int grip_take(struct connection *c)
 	grips_make_room(db, c, GLOCK_SH);
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
-	if (!rc && atomic_load(&db->lease) != LEASE_ON) {
-		rc = lease_take(db);
+	if (!rc) {
+		if (atomic_load(&db->lease) != LEASE_ON)
+			rc = lease_take(db);
+		/* A writer may have PENDING without the lock: see level_give_back(). */
+		if (!rc && atomic_load(&db->pending))
+			rc = SQLITE_BUSY;
 		if (rc)
 			glock_dq(&c->holders[REQUEST_DATA]);
 	}

@@ -699,7 +699,8 @@ static void async_wait_allows_ten_ms(void)
 	end();
 }
 
-/* With retries the allowed time grows: a lock that comes after 50 ms is in time. The sleep does not help. */
+/* With retries the allowed time grows: a lock that comes after 50 ms is in time. The sleep does not
+ * help. */
 static void async_wait_allows_more_with_retries(void)
 {
 	struct glock_holder held, gh;

@@ -336,6 +336,7 @@ static int lacks(void *capability)
 
 int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 {
+	const char *only = getenv("GLOCK_ONLY"); /* see tests/mutate/only.c */
 	size_t failed = 0;
 
 	if (argc < 3)
@@ -346,6 +347,8 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 	if (chdir(argv[2]))
 		return 2;
 	for (size_t i = 0; i < n; i++) {
+		if (only && strcmp(only, tests[i].name) != 0)
+			continue;
 		if (tests[i].needs && in_child(lacks, (void *)(uintptr_t)tests[i].needs)) {
 			printf("ok %zu - %s # SKIP needs %s\n", i + 1, tests[i].name,
 			       tests[i].needs);
