@@ -765,8 +765,10 @@ int glock_poll(const struct glock_holder *gh);
  * in ns. 0: no deadline. A deadline in the past: only looks. Returns the result of glock_nq(), the
  * same result each time until glock_dq().
  *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq(). After a
- * deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll() returns 1. -EDEADLK it
- * would have to wait, in a callback -EINVAL             the holder was never queued
+ *                       deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll()
+ *                       returns 1.
+ *   -EDEADLK            it would have to wait, in a callback
+ *   -EINVAL             the holder was never queued
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
