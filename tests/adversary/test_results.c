@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_results.c - tests results and limits that no other test has. Also the output of the library. */
+/* test_results.c - tests results and limits that no other test has, and the library's output. */
 #include "watched.h"
 
 #include <sys/resource.h>

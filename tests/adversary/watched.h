@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* watched.h - a space whose operations note that they ran, for the tests of sentences of glock.h. */
+/* watched.h - a space whose operations note that they ran, for tests of sentences of glock.h. */
 #ifndef TESTS_ADVERSARY_WATCHED_H
 #define TESTS_ADVERSARY_WATCHED_H
 
 #include "adversary.h"
 
-/* What the operations of inodes did, and what each is to do. */
+/* The record of the operations of inodes, and the orders to them. */
 struct watched {
 	pthread_t unlock, lost, th;
 	_Atomic int unlocks, losses, ths, invals;
