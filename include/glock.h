@@ -764,11 +764,10 @@ int glock_poll(const struct glock_holder *gh);
  * Waits until the request is granted or has failed, or until the deadline, a CLOCK_MONOTONIC time
  * in ns. 0: no deadline. A deadline in the past: only looks. Returns the result of glock_nq(), the
  * same result each time until glock_dq().
- *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq(). After a
- *                       deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll()
- *                       returns 1.
+ *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq()
  *   -EDEADLK            it would have to wait, in a callback
  *   -EINVAL             the holder was never queued
+ * After a deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll() returns 1.
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_bias_threads.c - tests threads with a bias that end: during a claim, by the thousand, and in a
- * fork.
+ * test_bias_threads.c - tests threads with a bias that end: in a claim, by the thousand, in a fork.
  */
 #include "fast_space.h"
 
