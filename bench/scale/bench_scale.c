@@ -14,9 +14,9 @@
  *	constant NAME NS               the time of a pair of calls without work, on one CPU
  *	constant work NS               the time of both times of work
  *	constant move NS               the time until another CPU has changed a word
- *	readers KIND THREADS MILLIONS  pairs a second of so many threads, each on a CPU of its own
+ *	readers KIND THREADS MILLIONS  pairs a second of these threads, each on its own CPU
  *
- * The kinds of readers: `counted` and `biased` are SH of one glock, without a bias and with one.
+ * The kinds of readers: `counted` and `biased` are SH of a glock, without a bias and with one.
  * `rwlock` is that of libc. `rcu` is a reader as in liburcu's flavour memb. Such a reader stores into
  * memory of its thread, and the writer calls membarrier(2). The reader delays a grace period, and
  * nothing else.
