@@ -17,9 +17,9 @@
  *	readers KIND THREADS MILLIONS  pairs a second of these threads, each on its own CPU
  *
  * The kinds of readers: `counted` and `biased` are SH of a glock, without a bias and with one.
- * `rwlock` is that of libc. `rcu` is a reader as in liburcu's flavour memb. Such a reader stores into
- * memory of its thread, and the writer calls membarrier(2). The reader delays a grace period, and
- * nothing else.
+ * `rwlock` is that of libc. `rcu` is a reader as in liburcu's flavour memb. Such a reader stores
+ * into memory of its thread, and the writer calls membarrier(2). The reader delays a grace period,
+ * and nothing else.
  *
  * The clock is the wall clock, because threads that wait for a counted word may sleep. So the
  * machine must have no other load.
