@@ -4,9 +4,11 @@
  *
  *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
- *and beside 8 threads on 8 glocks bench_glock revoke          the revocation of a bias of 1, 64 and
- *1,000 idle readers, beside the same request without a bias bench_glock lookups
- *glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads bench_glock many GLOCKS [LOCKMAN]
+ *	                            and beside 8 threads on 8 glocks
+ *	bench_glock revoke          the revocation of a bias of 1, 64 and 1,000 idle readers, beside
+ *	                            the same request without a bias
+ *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
+ *	bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
  * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
