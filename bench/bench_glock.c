@@ -2,7 +2,8 @@
 /*
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
- *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
+ *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock;
+ *	                            also movable holders, and an owner that the program named
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
  *and beside 8 threads on 8 glocks bench_glock revoke          the revocation of a bias of 1, 64 and
  *1,000 idle readers, beside the same request without a bias bench_glock lookups
@@ -121,13 +122,28 @@ static double time_rwlock(pthread_rwlock_t *l)
 	return (now() - began) / PAIRS * 1e9;
 }
 
-static double time_glock(enum glock_mode mode)
+/* The holders of a pair. Each kind has a glock of its own, so that no bias of another kind ends. */
+static const struct kind {
+	const char *name;
+	enum glock_mode mode;
+	unsigned int flags;
+	uint64_t owner;
+} kinds[] = {{"pair SH, peer: mutex", GLOCK_SH, 0, 0},
+	     {"pair EX, peer: mutex", GLOCK_EX, 0, 0},
+	     {"movable pair SH, peer: mutex", GLOCK_SH, GLOCK_MOVABLE, 0},
+	     {"movable pair EX, peer: mutex", GLOCK_EX, GLOCK_MOVABLE, 0},
+	     {"owner's pair SH, peer: mutex", GLOCK_SH, 0, 1},
+	     {"owner's pair EX, peer: mutex", GLOCK_EX, 0, 1}};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static double time_glock(const struct kind *k)
 {
 	struct glock_holder gh;
 	double began;
 	int err = 0;
 
-	glock_holder_init(&gh, gl, mode, 0);
+	glock_holder_init(&gh, gl, k->mode, k->flags);
+	glock_holder_owner(&gh, k->owner);
 	began = now();
 	for (int i = 0; i < PAIRS; i++) {
 		err |= glock_nq(&gh);
@@ -152,28 +168,33 @@ static void check_counted(int64_t least)
 static void pair(void)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static double ours[2][ROUNDS], peer[3][ROUNDS];
+	static double ours[KINDS][ROUNDS], peer[KINDS][ROUNDS], rwlocks[ROUNDS];
 	static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+	struct glock *gls[KINDS];
 	pthread_t t;
 
 	open_space("none");
-	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
+	for (int k = 0; k < KINDS; k++)
+		must(glock_get(space, GLOCK_INODE, (uint64_t)k, &gls[k]), "glock_get");
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
-	time_glock(GLOCK_EX); /* the lock manager is asked one time */
-	for (int i = 0; i < ROUNDS; i++) {
-		peer[0][i] = time_mutex(&mutex);
-		ours[0][i] = time_glock(GLOCK_SH);
-		peer[2][i] = time_rwlock(&rw);
-		peer[1][i] = time_mutex(&mutex);
-		ours[1][i] = time_glock(GLOCK_EX);
+	for (int i = -1; i < ROUNDS; i++) { /* before round 0 the lock manager is asked one time */
+		for (int k = 0; k < KINDS; k++) {
+			gl = gls[k];
+			peer[k][i < 0 ? 0 : i] = time_mutex(&mutex);
+			ours[k][i < 0 ? 0 : i] = time_glock(&kinds[k]);
+		}
+		rwlocks[i < 0 ? 0 : i] = time_rwlock(&rw);
 	}
-	check_counted((int64_t)PAIRS * (2 * ROUNDS + 1));
-	print("pair SH, peer: mutex", ours[0], peer[0], ROUNDS, "ns");
-	print("pair SH, peer: rwlock", ours[0], peer[2], ROUNDS, "ns");
-	print("pair EX, peer: mutex", ours[1], peer[1], ROUNDS, "ns");
+	for (int k = 0; k < KINDS; k++) {
+		gl = gls[k];
+		check_counted((int64_t)PAIRS * (ROUNDS + 1));
+		print(kinds[k].name, ours[k], peer[k], ROUNDS, "ns");
+		if (!k)
+			print("pair SH, peer: rwlock", ours[k], rwlocks, ROUNDS, "ns");
+		glock_put(gl);
+	}
 	stop = true;
 	pthread_join(t, NULL);
-	glock_put(gl);
 	must(glock_space_close(space), "glock_space_close");
 }
 

@@ -72,7 +72,10 @@ bool glock__fast_refused(struct glock__holder *gh)
 	struct glock *gl = gh->gl;
 	uint64_t old;
 
-	glock__slot_empty(t, t->record, gh->slot);
+	if (gh_state(gh) & GLOCK__H_MOVABLE)
+		glock__movable_leave(gh->at);
+	else
+		glock__slot_empty(t, t->record, gh->slot);
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + glock__fast_count(gh));
 	/*
 	 * This holder was in the word for a moment, and a thread that closed the word may have seen
@@ -80,10 +83,14 @@ bool glock__fast_refused(struct glock__holder *gh)
 	 */
 	if (!(old & GLOCK__FAST_OPEN))
 		fast_run_queue(gl, NULL);
+	glock__movable_left(gh);
 	atom_store32(&gh->state, 0);
 	if (!(old & GLOCK__FAST_OPEN) || !(old & GLOCK__FAST_FOLD))
 		return false;
-	glock__bias_offer(gl, gh->mode);
+	if (glock__is_threads(gh))
+		glock__bias_offer(gl, gh->mode);
+	else
+		glock__bias_count(gl);
 	return true;
 }
 
@@ -115,6 +122,7 @@ int glock__fast_dq_closed(struct glock__holder *gh)
 	struct glock *gl = gh->gl;
 
 	fast_run_queue(gl, gh);
+	glock__movable_left(gh);
 	atom_store32(&gh->state, 0);
 	return glock__fast_rung(gl);
 }
@@ -142,4 +150,40 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 	}
 	gl_unlock(gl);
 	return ended ? 0 : glock__not_owner(gh);
+}
+
+/* ---- movable holders ---- */
+
+/* Tells whether a movable request may try the word. */
+static bool movable_may_try(const struct glock *gl, const struct glock__holder *gh,
+			    const struct glock__thread *t)
+{
+	if (gh->flags & ~GLOCK__MOVABLE_FLAGS || glock__is_threads(gh) ||
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || !glock__fast_is_open(gl))
+		return false;
+	/* The slow path reports that the thread holds the glock by a holder of its own. */
+	return !t->used || gh->flags & GLOCK__OWNED || !glock__fast_mine(gl);
+}
+
+enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
+					       const char *where)
+{
+	struct glock__thread *t = glock__fast_thread(gl);
+	struct glock__movable *s = t ? glock__movable_free(t) : NULL;
+
+	if (!s || !movable_may_try(gl, gh, t))
+		return GLOCK__FAST_NOT;
+	glock__movable_write(t, s, gl, gh, where);
+	return glock__movable_nq_in(t, s, gl, gh, where);
+}
+
+int glock__movable_dq_slow(struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gh->gl);
+	int err = glock__check(space, "glock_dq");
+
+	if (err)
+		return err;
+	glock__thread_in(space); /* sets the bell of this space, also without memory */
+	return glock__movable_dq_in(gh);
 }

@@ -28,6 +28,14 @@ enum glock__fast_result {
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
 GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
+/* As glock__movable_nq(), in any free slot, with any contents. */
+enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
+					       const char *where);
+/*
+ * Lets a movable holder go in a thread without a part in the space, or while requests go by the
+ * queue. Refuses that in an operation and in a child after fork.
+ */
+GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
 /*
  * Undoes a request that the word, or the bias, did not allow. Returns true if the thread may ask
  * once more with glock__fast_nq_more(). Otherwise the request has to join the queue.
@@ -250,6 +258,78 @@ GLOCK__INLINE bool glock__fast_dq(struct glock__holder *gh, int *err)
 	else
 		return false;
 	return true;
+}
+
+/* ---- movable holders ---- */
+
+/* Takes the glock with a slot that is written already. */
+GLOCK__INLINE enum glock__fast_result
+glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, struct glock *gl,
+		     struct glock__holder *gh, const char *where)
+{
+	bool taken;
+
+	gh->where = where;
+	atom_store32(&gh->state,
+		     GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST | GLOCK__H_MOVABLE);
+	glock__movable_use(s, gh);
+	if (gh->mode == GLOCK_EX || !(gh->flags & GLOCK__OWNED))
+		taken = glock__fast_take(gl, gh->mode);
+	else /* another holder in SH may be of the same owner */
+		taken =
+		    glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
+				    GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED);
+	if (!taken)
+		return GLOCK__FAST_REFUSED;
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
+	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
+	return GLOCK__FAST_TAKEN;
+}
+
+/* If the first slot matches the request, it was written earlier, and the request is valid. */
+GLOCK__INLINE enum glock__fast_result
+glock__movable_nq(struct glock *gl, struct glock__holder *gh, const char *where)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+
+	if (__builtin_expect(!t || !atom_load_ptr(&t->fast), 0))
+		return GLOCK__FAST_NOT;
+	if (__builtin_expect(t->used || atom_load8(&t->movable[0].state) != GLOCK__MOVABLE_FREE ||
+				 !glock__movable_says(t->movable, gl, gh, where),
+			     0))
+		return GLOCK__FAST_MORE;
+	return glock__movable_nq_in(t, t->movable, gl, gh, where);
+}
+
+GLOCK__INLINE int glock__movable_let_go(struct glock *gl, struct glock__holder *gh,
+					struct glock__movable *s, const uint32_t *bell,
+					uint64_t one)
+{
+	if (__builtin_expect(!(atom_sub64(&gl->fast, one) & GLOCK__FAST_OPEN), 0))
+		return glock__fast_dq_closed(gh);
+	atom_store8(&s->state, GLOCK__MOVABLE_FREE);
+	return glock__fast_gone(gl, gh, bell);
+}
+
+GLOCK__INLINE int glock__movable_dq_in(struct glock__holder *gh)
+{
+	const uint32_t *bell = glock__tls()->fast.bell;
+	struct glock__movable *s = gh->at;
+	struct glock *gl = gh->gl;
+
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
+	glock__movable_leave(s);
+	if (gh->mode == GLOCK_SH)
+		return glock__movable_let_go(gl, gh, s, bell, GLOCK__FAST_SH);
+	return glock__movable_let_go(gl, gh, s, bell, GLOCK__FAST_EX);
+}
+
+/* Lets a movable holder go, in any thread. */
+GLOCK__INLINE int glock__movable_dq(struct glock__holder *gh)
+{
+	if (__builtin_expect(!glock__fast_thread(gh->gl), 0))
+		return glock__movable_dq_slow(gh);
+	return glock__movable_dq_in(gh);
 }
 
 #endif

@@ -132,6 +132,31 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 	return -EDEADLK;
 }
 
+struct same_owner {
+	uint64_t owner;
+	const struct glock__holder *found;
+};
+
+static void look_for_owner(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	struct same_owner *same = arg;
+
+	(void)gl;
+	if (glock__is_owners(fh->gh) && fh->gh->owner == same->owner)
+		same->found = fh->gh;
+}
+
+/* Returns the holder in a slot that keeps the owner of this request from asking, or NULL. */
+static const struct glock__holder *find_in_slots(struct glock *gl, const struct glock__holder *gh)
+{
+	struct same_owner same = {.owner = gh->owner};
+
+	if (!(gh->flags & GLOCK__OWNED))
+		return glock__fast_mine(gl);
+	glock__fast_each(gl, look_for_owner, &same);
+	return same.found;
+}
+
 /* Looks for a request of the same owner: the owner would wait for itself. */
 static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
@@ -139,7 +164,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 	if (gl_type(gl)->info.may_recur)
 		return 0;
-	mine = gh->flags & GLOCK__OWNED ? NULL : glock__fast_mine(gl);
+	mine = find_in_slots(gl, gh);
 	if (mine)
 		return recursion(gl, gh, mine);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
@@ -159,10 +184,12 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
 	const struct glock__thread *t = glock__tls()->fast.thread;
+	bool owned = gh->flags & GLOCK__OWNED;
 
-	/* The list is empty, and this thread has nothing in its slots. */
-	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
-	    atom_load_ptr(&t->space) == gl_space(gl))
+	/* The list is empty, and this thread has nothing in its slots, or no thread has. */
+	if (glock__list_empty(&gl_busy(gl)->holders) &&
+	    (owned ? glock__fast_mode(gl) == GLOCK_UN
+		   : t && !t->used && atom_load_ptr(&t->space) == gl_space(gl)))
 		return 0;
 	return look_for_recursion(gl, gh);
 }
@@ -369,7 +396,14 @@ GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
 /* Asks once more by the fast path, or by the queue. `again`: see glock__fast_refused(). */
 static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
-	switch (again ? glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where) : GLOCK__FAST_NOT) {
+	struct glock__holder *gh = gh_of(pub);
+	enum glock__fast_result result = GLOCK__FAST_NOT;
+
+	if (again && glock__is_threads(gh))
+		result = glock__fast_nq_more(gh->gl, gh, where);
+	else if (again)
+		result = glock__movable_nq_more(gh->gl, gh, where);
+	switch (result) {
 	case GLOCK__FAST_TAKEN:
 		return 0;
 	case GLOCK__FAST_COUNT:
@@ -426,6 +460,23 @@ GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 	return result == GLOCK__FAST_MORE ? nq_more(pub, where) : nq_rest(result, pub, where);
 }
 
+GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char *where)
+{
+	return nq_rest(glock__movable_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
+}
+
+/* A request with an owner of the program's, or with flags that the fast path does not have. */
+GLOCK__NOINLINE static int nq_movable(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	enum glock__fast_result result = GLOCK__FAST_NOT;
+
+	if (!(gh_state(gh) & GLOCK__H_QUEUED))
+		result = glock__movable_nq(gh->gl, gh, where);
+	return result == GLOCK__FAST_MORE ? nq_movable_more(pub, where)
+					  : nq_rest(result, pub, where);
+}
+
 GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
@@ -435,7 +486,7 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 	if (!gl)
 		return -EINVAL;
 	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
-		return nq_by_queue(pub, where);
+		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
 	return result == GLOCK__FAST_OTHER ? nq_other(pub, where) : nq_rest(result, pub, where);
 }
