@@ -252,14 +252,9 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 struct glock__holder *glock__fast_mine(const struct glock *gl)
 {
 	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	const struct glock__slot *s = t ? glock__slot_with(t, gl) : NULL;
 
-	for (uint32_t used = t ? t->used : 0; used; used &= used - 1) {
-		unsigned int i = (unsigned int)__builtin_ctz(used);
-
-		if (t->slots[i].gl == gl)
-			return t->slots[i].gh;
-	}
-	return NULL;
+	return s ? s->gh : NULL;
 }
 
 /* ---- between list and slots ---- */
@@ -267,7 +262,7 @@ struct glock__holder *glock__fast_mine(const struct glock *gl)
 void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t;
-	int slot;
+	struct glock__slot *s;
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
@@ -277,17 +272,17 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
 		return;
 	t = glock__thread_in(gl_space(gl));
-	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;
-	if (slot < 0)
+	s = t && gh->owner == t->owner ? glock__slot_free(t) : NULL;
+	if (!s)
 		return;
 	glock__fast_close(gl);
 	glock__list_del(&gh->list);
 	glock__publish_unlinked(gl, gh);
 	atom_add64(&gl->fast, glock__fast_one(gh));
-	gh->slot = (uint8_t)slot;
+	gh->slot = s->number;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
-	glock__slot_use(t, t->record, (unsigned int)slot);
+	glock__slot_fill(t, s, gl, gh, gh->where);
+	glock__slots_use(t, t->record, t->used | s->bit);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
@@ -303,7 +298,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	gh->owner = t->owner;
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	glock__slot_empty(t, t->record, s->number);
+	glock__slot_empty(t, s);
 	atom_and32(&gh->state, ~(GLOCK__H_FAST | GLOCK__H_BIASED));
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
 	gh->asked = gl_now(gl); /* the fast path did not read the clock */
