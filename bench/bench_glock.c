@@ -2,13 +2,16 @@
 /*
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
- *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock;
- *	                            also movable holders, and an owner that the program named
- *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
- *and beside 8 threads on 8 glocks bench_glock revoke          the revocation of a bias of 1, 64 and
- *1,000 idle readers, beside the same request without a bias bench_glock lookups
- *glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads bench_glock many GLOCKS [LOCKMAN]
- *	                            memory a glock, and how many reads of memory a look-up takes
+ *	bench_glock pair
+ *	    nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock; also holders that no
+ *	    thread owns: with MOVABLE, and with an owner that the program named
+ *	bench_glock shared
+ *	    8 threads on one glock in SH, beside a rwlock's rdlock+unlock, and beside 8 glocks
+ *	bench_glock revoke
+ *	    the revocation of a bias of 1, 64 and 1,000 idle readers, beside the same request
+ *without bench_glock lookups glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
+ *	bench_glock many GLOCKS [LOCKMAN]
+ *	    memory a glock, and how many reads of memory a look-up takes
  *
  * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
  * and, for ratios, the median of the rounds' ratios. Lines: NAME OURS UNIT PEER RATIO.
@@ -122,28 +125,15 @@ static double time_rwlock(pthread_rwlock_t *l)
 	return (now() - began) / PAIRS * 1e9;
 }
 
-/* The holders of a pair. Each kind has a glock of its own, so that no bias of another kind ends. */
-static const struct kind {
-	const char *name;
-	enum glock_mode mode;
-	unsigned int flags;
-	uint64_t owner;
-} kinds[] = {{"pair SH, peer: mutex", GLOCK_SH, 0, 0},
-	     {"pair EX, peer: mutex", GLOCK_EX, 0, 0},
-	     {"movable pair SH, peer: mutex", GLOCK_SH, GLOCK_MOVABLE, 0},
-	     {"movable pair EX, peer: mutex", GLOCK_EX, GLOCK_MOVABLE, 0},
-	     {"owner's pair SH, peer: mutex", GLOCK_SH, 0, 1},
-	     {"owner's pair EX, peer: mutex", GLOCK_EX, 0, 1}};
-enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
-
-static double time_glock(const struct kind *k)
+static double time_glock(struct glock *glock, enum glock_mode mode, unsigned int flags,
+			 uint64_t owner)
 {
 	struct glock_holder gh;
 	double began;
 	int err = 0;
 
-	glock_holder_init(&gh, gl, k->mode, k->flags);
-	glock_holder_owner(&gh, k->owner);
+	glock_holder_init(&gh, glock, mode, flags);
+	glock_holder_owner(&gh, owner);
 	began = now();
 	for (int i = 0; i < PAIRS; i++) {
 		err |= glock_nq(&gh);
@@ -165,34 +155,65 @@ static void check_counted(int64_t least)
 	exit(1);
 }
 
-static void pair(void)
+/* The least that two calls of the library cost: each of these reads one field. */
+static double time_calls(void)
+{
+	struct glock_holder gh;
+	uintptr_t sum = 0;
+	double began;
+
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	began = now();
+	for (int i = 0; i < PAIRS; i++) {
+		sum |= (uintptr_t)glock_of(&gh);
+		sum |= (uintptr_t)glock_mode_of(&gh);
+	}
+	began = now() - began;
+	must(!sum, "calls");
+	return began / PAIRS * 1e9;
+}
+
+/* Each kind of holder has a glock of its own. Other modes would end its bias. */
+static void pair_of(const char *name, enum glock_mode mode, unsigned int flags, uint64_t owner)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static double ours[KINDS][ROUNDS], peer[KINDS][ROUNDS], rwlocks[ROUNDS];
 	static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
-	struct glock *gls[KINDS];
+	static double ours[ROUNDS], calls[ROUNDS], peer[ROUNDS], reader[ROUNDS];
+	static uint64_t number;
+	enum { SETTLES = 100 };
+	char title[64];
+
+	must(glock_get(space, GLOCK_INODE, number++, &gl), "glock_get");
+	for (int i = 0; i < SETTLES; i++)
+		time_glock(gl, mode, flags, owner);
+	for (int i = 0; i < ROUNDS; i++) {
+		peer[i] = time_mutex(&mutex);
+		ours[i] = time_glock(gl, mode, flags, owner);
+		reader[i] = time_rwlock(&rw);
+		calls[i] = time_calls();
+	}
+	check_counted((int64_t)PAIRS * (ROUNDS + SETTLES));
+	snprintf(title, sizeof(title), "pair %s, peer: mutex", name);
+	print(title, ours, peer, ROUNDS, "ns");
+	snprintf(title, sizeof(title), "pair %s, peer: rwlock", name);
+	print(title, ours, reader, ROUNDS, "ns");
+	snprintf(title, sizeof(title), "two calls beside pair %s, peer: mutex", name);
+	print(title, calls, peer, ROUNDS, "ns");
+	glock_put(gl);
+}
+
+static void pair(void)
+{
 	pthread_t t;
 
 	open_space("none");
-	for (int k = 0; k < KINDS; k++)
-		must(glock_get(space, GLOCK_INODE, (uint64_t)k, &gls[k]), "glock_get");
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
-	for (int i = -1; i < ROUNDS; i++) { /* before round 0 the lock manager is asked one time */
-		for (int k = 0; k < KINDS; k++) {
-			gl = gls[k];
-			peer[k][i < 0 ? 0 : i] = time_mutex(&mutex);
-			ours[k][i < 0 ? 0 : i] = time_glock(&kinds[k]);
-		}
-		rwlocks[i < 0 ? 0 : i] = time_rwlock(&rw);
-	}
-	for (int k = 0; k < KINDS; k++) {
-		gl = gls[k];
-		check_counted((int64_t)PAIRS * (ROUNDS + 1));
-		print(kinds[k].name, ours[k], peer[k], ROUNDS, "ns");
-		if (!k)
-			print("pair SH, peer: rwlock", ours[k], rwlocks, ROUNDS, "ns");
-		glock_put(gl);
-	}
+	pair_of("SH", GLOCK_SH, 0, 0);
+	pair_of("EX", GLOCK_EX, 0, 0);
+	pair_of("movable SH", GLOCK_SH, GLOCK_MOVABLE, 0);
+	pair_of("movable EX", GLOCK_EX, GLOCK_MOVABLE, 0);
+	pair_of("owner's SH", GLOCK_SH, 0, 1);
+	pair_of("owner's EX", GLOCK_EX, 0, 1);
 	stop = true;
 	pthread_join(t, NULL);
 	must(glock_space_close(space), "glock_space_close");

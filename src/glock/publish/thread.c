@@ -250,6 +250,7 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 		t->movable[i].number = (uint8_t)i;
 		t->movable[i].published = &r->movable[i];
 	}
+	t->last = t->slots;
 	t->space = space;
 	t->record = r;
 	t->number = number;
@@ -315,7 +316,7 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 		if (!found)
 			continue;
 		glock__slot_of(t, gh)->claimed = false;
-		glock__slot_empty(t, t->record, glock__slot_of(t, gh)->number);
+		glock__slot_empty(t, glock__slot_of(t, gh));
 		if (!in_use(t))
 			thread_free(t);
 		break;

@@ -83,7 +83,7 @@ struct glock__call_site {
 };
 enum { GLOCK__THREAD_SITES = 16 };
 
-/* The fast path needs the first 48 bytes. The first slot follows 16 bytes of a cache line. */
+/* The fast path needs the first 40 bytes. The first slot follows 24 bytes of a cache line. */
 struct glock__slot {
 	struct glock *gl;
 	struct glock__holder *gh;
@@ -95,10 +95,8 @@ struct glock__slot {
 	uint8_t allowed;    /* the highest mode; 0: none */
 	bool claimed;       /* under gl->lock */
 	uint32_t count[2];  /* uses by glock__slot_mode(); only its thread adds */
-	/* Of slot 0, if not NULL: the slot of a bias that has the same contents. */
-	struct glock__slot *via;
 	uint32_t folded[2]; /* so many of `count` went to qcount; under gl->lock */
-	uint64_t unused;
+	uint64_t unused[2];
 };
 static_assert(sizeof(struct glock__slot) == 64, "the way from a glock to its slot is a mask");
 
@@ -123,6 +121,7 @@ struct glock__movable {
 struct glock__thread {
 	/* Each call of the fast path needs these fields. They fit into a cache line. */
 	_Alignas(64) struct glock_space *fast; /* an atom; NULL: requests go by the queue now */
+	struct glock__slot *last;              /* nq and dq look there first */
 	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
 	struct glock__slot slots[GLOCK__ALL_SLOTS];
@@ -176,7 +175,7 @@ GLOCK__INLINE struct glock__slot *glock__slot_of_bias(struct glock__thread *t,
 /* Returns the place of SH or EX in an array of two. */
 GLOCK__INLINE unsigned int glock__slot_mode(unsigned int mode)
 {
-	return (mode & 2) / 2;
+	return mode / 2;
 }
 
 /* Returns the count of uses in that mode, which is SH or EX. Only the thread itself adds. */
@@ -192,12 +191,26 @@ static inline struct glock__thread *glock__movable_thread(struct glock__movable 
 					offsetof(struct glock__thread, movable));
 }
 
-/* Returns a free slot of the calling thread, or -1. */
-static inline int glock__slot_free(const struct glock__thread *t)
+/* Returns a free slot for a counted holder of the calling thread, or NULL. */
+static inline struct glock__slot *glock__slot_free(struct glock__thread *t)
 {
 	uint32_t free = ~t->used & ((1u << GLOCK__THREAD_SLOTS) - 1);
 
-	return free ? __builtin_ctz(free) : -1;
+	return free ? &t->slots[__builtin_ctz(free)] : NULL;
+}
+
+static inline bool glock__slot_is_biased(const struct glock__slot *s)
+{
+	return s->number >= GLOCK__THREAD_SLOTS;
+}
+
+/* Returns the slot in which the calling thread holds that glock, or NULL. */
+static inline struct glock__slot *glock__slot_with(struct glock__thread *t, const struct glock *gl)
+{
+	for (uint32_t used = t->used; used; used &= used - 1)
+		if (t->slots[__builtin_ctz(used)].gl == gl)
+			return &t->slots[__builtin_ctz(used)];
+	return NULL;
 }
 
 /*

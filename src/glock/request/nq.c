@@ -488,5 +488,7 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
 		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
-	return result == GLOCK__FAST_OTHER ? nq_other(pub, where) : nq_rest(result, pub, where);
+	if (__builtin_expect(result == GLOCK__FAST_OTHER, 0))
+		return nq_other(pub, where);
+	return nq_rest(result, pub, where);
 }

@@ -257,14 +257,9 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 struct glock__holder *glock__fast_mine(const struct glock *gl)
 {
 	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	const struct glock__slot *s = t ? glock__slot_with(t, gl) : NULL;
 
-	for (uint32_t used = t ? t->used : 0; used; used &= used - 1) {
-		unsigned int i = (unsigned int)__builtin_ctz(used);
-
-		if (t->slots[i].gl == gl)
-			return t->slots[i].gh;
-	}
-	return NULL;
+	return s ? s->gh : NULL;
 }
 
 /* ---- between list and slots ---- */
@@ -273,7 +268,7 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__movable *m = NULL;
 	struct glock__thread *t;
-	int slot = -1;
+	struct glock__slot *s = NULL;
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	assert(!(gh->flags & ~GLOCK__MOVABLE_FLAGS));
@@ -285,8 +280,8 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	if (t && !glock__is_threads(gh))
 		m = glock__movable_free(t);
 	else if (t && gh->owner == t->owner)
-		slot = glock__slot_free(t);
-	if (!m && slot < 0)
+		s = glock__slot_free(t);
+	if (!m && !s)
 		return;
 	glock__fast_close(gl);
 	glock__list_del(&gh->list);
@@ -298,10 +293,10 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 		atom_or32(&gh->state, GLOCK__H_FAST | GLOCK__H_MOVABLE);
 		return;
 	}
-	gh->slot = (uint8_t)slot;
+	gh->slot = s->number;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
-	glock__slot_use(t, t->record, (unsigned int)slot);
+	glock__slot_fill(t, s, gl, gh, gh->where);
+	glock__slots_use(t, t->record, t->used | s->bit);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
@@ -324,7 +319,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	} else {
 		s = glock__slot_of(t, gh);
 		s->claimed = false; /* the word counts the holder already */
-		glock__slot_empty(t, t->record, s->number);
+		glock__slot_empty(t, s);
 	}
 	atom_and32(&gh->state, ~(GLOCK__H_FAST | GLOCK__H_BIASED | GLOCK__H_MOVABLE));
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
