@@ -167,7 +167,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	return err;
 }
 
-GLOCK__NOINLINE static int dq_movable(struct glock__holder *gh)
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int dq_movable(struct glock__holder *gh)
 {
 	return glock__movable_dq(gh);
 }

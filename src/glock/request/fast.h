@@ -249,18 +249,19 @@ GLOCK__INLINE enum glock__fast_result
 glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, struct glock *gl,
 		     struct glock__holder *gh, const char *where)
 {
+	/* Another holder in SH may be of the same owner. */
+	uint64_t bad = gh->flags & GLOCK__OWNED ? GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED : 0;
 	bool taken;
 
 	gh->where = where;
 	atom_store32(&gh->state,
 		     GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST | GLOCK__H_MOVABLE);
 	glock__movable_use(s, gh);
-	if (gh->mode == GLOCK_EX || !(gh->flags & GLOCK__OWNED))
-		taken = glock__fast_take(gl, gh->mode);
-	else /* another holder in SH may be of the same owner */
-		taken =
-		    glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
-				    GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED);
+	if (gh->mode == GLOCK_EX)
+		taken = glock__fast_take(gl, GLOCK_EX);
+	else
+		taken = glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH,
+					GLOCK__FAST_OPEN, GLOCK__FAST_ANY_EX | bad);
 	if (!taken)
 		return GLOCK__FAST_REFUSED;
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);

@@ -466,13 +466,10 @@ GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char 
 }
 
 /* A request with an owner of the program's, or with flags that the fast path does not have. */
-GLOCK__NOINLINE static int nq_movable(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_holder *pub, const char *where)
 {
-	struct glock__holder *gh = gh_of(pub);
-	enum glock__fast_result result = GLOCK__FAST_NOT;
+	enum glock__fast_result result = glock__movable_nq(gh_of(pub)->gl, gh_of(pub), where);
 
-	if (!(gh_state(gh) & GLOCK__H_QUEUED))
-		result = glock__movable_nq(gh->gl, gh, where);
 	return result == GLOCK__FAST_MORE ? nq_movable_more(pub, where)
 					  : nq_rest(result, pub, where);
 }
@@ -485,7 +482,9 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 
 	if (!gl)
 		return -EINVAL;
-	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
+	if (gh_state(gh) & GLOCK__H_QUEUED)
+		return nq_by_queue(pub, where);
+	if (gh->flags & ~GLOCK__FAST_FLAGS)
 		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
 	if (__builtin_expect(result == GLOCK__FAST_OTHER, 0))
