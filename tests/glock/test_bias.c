@@ -8,6 +8,7 @@
 #include "fast_space.h"
 
 #include "glock/publish/slots.h"
+#include "glock/request/fast.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -16,54 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static bool is_biased(const struct glock_holder *gh)
-{
-	return gh_state(gh_of(gh)) & GLOCK__H_BIASED;
-}
-
-static unsigned int bias_of(struct glock *gl)
-{
-	unsigned int bias;
-
-	gl_lock(gl);
-	bias = gl_busy(gl)->bias;
-	gl_unlock(gl);
-	return bias;
-}
-
-static uint32_t revocations(struct glock *gl)
-{
-	uint32_t n;
-
-	gl_lock(gl);
-	n = gl_busy(gl)->more->revocations;
-	gl_unlock(gl);
-	return n;
-}
-
-static void wait_for_bias_again(void)
-{
-	while (glock__now(space) < (int64_t)atom_load64(&space->bias_not_before))
-		usleep(10);
-}
-
-/* Takes and drops the glock until the calling thread has a bias. Returns the number of pairs. */
-static int get_bias(struct glock *gl, enum glock_mode mode)
-{
-	struct glock_holder a;
-	bool biased = false;
-	int n = 0;
-
-	for (; n < 8 && !biased; n++) {
-		wait_for_bias_again(); /* a request may revoke the bias of another thread */
-		assert_int_equal(nq(&a, gl, mode, 0), 0);
-		biased = is_biased(&a);
-		assert_int_equal(glock_dq(&a), 0);
-	}
-	assert_true(biased);
-	return n;
-}
 
 /* By default a bias begins after many pairs. */
 static void bias_after_many_pairs(void **state)
@@ -130,6 +83,65 @@ static void bias_serves_modes(void **state)
 	assert_int_equal(glock_dq(&a), 0);
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), 0);
 	assert_int_equal(glock_dq(&a), 0);
+}
+
+static void remember_death(struct glock *gl)
+{
+	gl_lock(gl);
+	gl->flags |= GLOCK__F_DIED;
+	gl_unlock(gl);
+}
+
+/* Readers by a bias are told of a death, too. A bias to a thread begins once a holder was told. */
+static void bias_and_a_death(void **state)
+{
+	struct glock_holder a;
+
+	(void)state;
+	cache(gls[0]);
+	remember_death(gls[0]);
+	get_bias(gls[0], GLOCK_SH);
+	assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+	assert_true(is_biased(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_false(is_biased(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_int_equal(glock_owner_died(&a), 0);
+	assert_int_equal(glock_dq(&a), 0);
+
+	/* the bias was allowed before, and the word has counted enough */
+	remember_death(gls[0]);
+	for (int i = 0; i < 4; i++) {
+		wait_for_bias_again();
+		glock__bias_offer(gls[0], GLOCK_EX);
+		assert_int_equal(bias_of(gls[0]), GLOCK_UN);
+	}
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+}
+
+static void bias_and_a_withdrawal(void **state)
+{
+	struct glock_holder a;
+	uint64_t token;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_true(is_biased(&a) && glock_valid(&a));
+	glock_withdraw(space);
+	assert_false(glock_valid(&a));
+	assert_int_equal(lost_calls, 1);
+	assert_int_equal(glock_token(&a, &token), -EIO);
+	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), -EIO);
 }
 
 /* Some locks at a time, of which two share a slot. */
@@ -366,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(bias_after_many_pairs),   FAST_TEST(bias_serves_modes),
+	    FAST_TEST(bias_and_a_death),        FAST_TEST(bias_and_a_withdrawal),
 	    FAST_TEST(bias_of_many_locks),      FAST_TEST(bias_is_revoked),
 	    FAST_TEST(bias_of_an_ended_thread), FAST_TEST(bias_under_load),
 	    FAST_TEST(bias_needs_membarrier),

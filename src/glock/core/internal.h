@@ -180,7 +180,7 @@ static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 /* The observations of the policy of the hold time. Under gl->lock. See state/hold.c. */
 struct glock__hold_state {
 	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or it is used */
-	int64_t asked;                  /* the last request that was seen */
+	int64_t asked;                  /* the last request or use that was seen */
 	int64_t blocked;                /* for how long requests waited since the last use in EX */
 	int64_t blocked_until;          /* the end of the last wait */
 	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
