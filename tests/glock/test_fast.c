@@ -329,6 +329,29 @@ static void fast_movable_gives_way(void **state)
 	assert_int_equal(gls[0]->state, GLOCK_UN);
 }
 
+/* A thread has four slots for movable holders. A further one joins the list, and moves on as well. */
+static void fast_movable_many(void **state)
+{
+	enum { MANY = GLOCK__MOVABLE_SLOTS + 2 };
+	struct glock_holder ghs[MANY];
+	struct glock *many[MANY];
+
+	(void)state;
+	assert_int_equal(GLOCK__MOVABLE_SLOTS, 4);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(glock_get(space, GLOCK_INODE, 100 + (uint64_t)i, &many[i]), 0);
+		cache(many[i]);
+	}
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(nq(&ghs[i], many[i], i % 2 ? GLOCK_SH : GLOCK_EX, GLOCK_MOVABLE), 0);
+		assert_int_equal(is_fast(&ghs[i]), i < GLOCK__MOVABLE_SLOTS);
+	}
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(let_go_elsewhere(&ghs[i]), 0);
+		glock_put(many[i]);
+	}
+}
+
 static void *ask_many(void *arg)
 {
 	struct glock_holder *ghs = arg;
@@ -677,6 +700,7 @@ int main(void)
 	    FAST_TEST(fast_movable),
 	    FAST_TEST(fast_movable_recursion),
 	    FAST_TEST(fast_movable_gives_way),
+	    FAST_TEST(fast_movable_many),
 	    FAST_TEST(fast_movable_thread_ended),
 	    FAST_TEST(fast_let_go_by_another),
 	    FAST_TEST(fast_thread_ended),
