@@ -142,24 +142,17 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 
 /* ---- movable holders ---- */
 
-/* Tells whether a movable request may try the word. */
-static bool movable_may_try(const struct glock *gl, const struct glock__holder *gh,
-			    const struct glock__thread *t)
-{
-	if (gh->flags & ~GLOCK__MOVABLE_FLAGS || glock__is_threads(gh) ||
-	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || !glock__fast_is_open(gl))
-		return false;
-	/* The slow path reports that the thread holds the glock by a holder of its own. */
-	return !t->used || gh->flags & GLOCK__OWNED || !glock__fast_mine(gl);
-}
-
 enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
 					       const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
 	struct glock__movable *s = t ? glock__movable_free(t) : NULL;
 
-	if (!s || !movable_may_try(gl, gh, t))
+	if (!s || gh->flags & ~GLOCK__MOVABLE_FLAGS || glock__is_threads(gh) ||
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || !glock__fast_is_open(gl))
+		return GLOCK__FAST_NOT;
+	/* The slow path reports that the thread holds the glock by a holder of its own. */
+	if (!(gh->flags & GLOCK__OWNED) && glock__slot_with(t, gl))
 		return GLOCK__FAST_NOT;
 	glock__movable_write(t, s, gl, gh, where);
 	return glock__movable_nq_in(t, s, gl, gh, where);

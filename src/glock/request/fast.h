@@ -284,27 +284,17 @@ glock__movable_nq(struct glock *gl, struct glock__holder *gh, const char *where)
 	return glock__movable_nq_in(t, t->movable, gl, gh, where);
 }
 
-GLOCK__INLINE int glock__movable_let_go(struct glock *gl, struct glock__holder *gh,
-					struct glock__movable *s, const uint32_t *bell,
-					uint64_t one)
-{
-	if (__builtin_expect(!(atom_sub64(&gl->fast, one) & GLOCK__FAST_OPEN), 0))
-		return glock__fast_dq_closed(gh);
-	atom_store8(&s->state, GLOCK__MOVABLE_FREE);
-	return glock__fast_gone(gl, gh, bell);
-}
-
 GLOCK__INLINE int glock__movable_dq_in(struct glock__holder *gh)
 {
-	const uint32_t *bell = glock__tls()->fast.bell;
 	struct glock__movable *s = gh->at;
 	struct glock *gl = gh->gl;
 
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
 	glock__movable_leave(s);
-	if (gh->mode == GLOCK_SH)
-		return glock__movable_let_go(gl, gh, s, bell, GLOCK__FAST_SH);
-	return glock__movable_let_go(gl, gh, s, bell, GLOCK__FAST_EX);
+	if (!(atom_sub64(&gl->fast, glock__fast_one(gh)) & GLOCK__FAST_OPEN))
+		return glock__fast_dq_closed(gh);
+	atom_store8(&s->state, GLOCK__MOVABLE_FREE);
+	return glock__fast_gone(gl, gh, glock__tls()->fast.bell);
 }
 
 /* Lets a movable holder go, in any thread. */

@@ -132,29 +132,25 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 	return -EDEADLK;
 }
 
-struct same_owner {
-	uint64_t owner;
-	const struct glock__holder *found;
-};
-
-static void look_for_owner(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+/* holders: a request of an owner that the program named, and the holder that was found. */
+static void look_for_owner(struct glock *gl, const struct glock__fast_holder *fh, void *holders)
 {
-	struct same_owner *same = arg;
+	const struct glock__holder **found = holders;
 
 	(void)gl;
-	if (glock__is_owners(fh->gh) && fh->gh->owner == same->owner)
-		same->found = fh->gh;
+	if (glock__is_owners(fh->gh) && fh->gh->owner == found[0]->owner)
+		found[1] = fh->gh;
 }
 
 /* Returns the holder in a slot that keeps the owner of this request from asking, or NULL. */
 static const struct glock__holder *find_in_slots(struct glock *gl, const struct glock__holder *gh)
 {
-	struct same_owner same = {.owner = gh->owner};
+	const struct glock__holder *found[2] = {gh};
 
 	if (!(gh->flags & GLOCK__OWNED))
 		return glock__fast_mine(gl);
-	glock__fast_each(gl, look_for_owner, &same);
-	return same.found;
+	glock__fast_each(gl, look_for_owner, found);
+	return found[1];
 }
 
 /* Looks for a request of the same owner: the owner would wait for itself. */
@@ -397,13 +393,10 @@ GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
 static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
 	struct glock__holder *gh = gh_of(pub);
-	enum glock__fast_result result = GLOCK__FAST_NOT;
 
-	if (again && glock__is_threads(gh))
-		result = glock__fast_nq_more(gh->gl, gh, where);
-	else if (again)
-		result = glock__movable_nq_more(gh->gl, gh, where);
-	switch (result) {
+	switch (!again			? GLOCK__FAST_NOT
+		: glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
+					: glock__movable_nq_more(gh->gl, gh, where)) {
 	case GLOCK__FAST_TAKEN:
 		return 0;
 	case GLOCK__FAST_COUNT:

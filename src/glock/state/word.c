@@ -287,14 +287,13 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	glock__list_del(&gh->list);
 	glock__publish_unlinked(gl, gh);
 	atom_add64(&gl->fast, glock__fast_one(gh));
+	atom_or32(&gh->state, GLOCK__H_FAST | (m ? GLOCK__H_MOVABLE : 0));
 	if (m) {
 		glock__movable_write(t, m, gl, gh, gh->where);
 		glock__movable_use(m, gh);
-		atom_or32(&gh->state, GLOCK__H_FAST | GLOCK__H_MOVABLE);
 		return;
 	}
 	gh->slot = s->number;
-	atom_or32(&gh->state, GLOCK__H_FAST);
 	glock__slot_fill(t, s, gl, gh, gh->where);
 	glock__slots_use(t, t->record, t->used | s->bit);
 }
