@@ -195,11 +195,13 @@ static void pair_of(const char *name, enum glock_mode mode, unsigned int flags, 
 	check_counted((int64_t)PAIRS * (ROUNDS + SETTLES));
 	snprintf(title, sizeof(title), "pair %s, peer: mutex", name);
 	print(title, ours, peer, ROUNDS, "ns");
+	glock_put(gl);
+	if (flags || owner)
+		return;
 	snprintf(title, sizeof(title), "pair %s, peer: rwlock", name);
 	print(title, ours, reader, ROUNDS, "ns");
 	snprintf(title, sizeof(title), "two calls beside pair %s, peer: mutex", name);
 	print(title, calls, peer, ROUNDS, "ns");
-	glock_put(gl);
 }
 
 static void pair(void)

@@ -239,7 +239,8 @@ static void fast_movable(void **state)
 		assert_int_equal(info[0].pid == gettid(), i % 2);
 		*dumped = '\0';
 		glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, print, NULL);
-		assert_int_equal(!strstr(dumped, "p:0 [(none)]"), movables[i / 2].flags != GLOCK_NOPID);
+		assert_int_equal(!strstr(dumped, "p:0 [(none)]"),
+				 movables[i / 2].flags != GLOCK_NOPID);
 		assert_int_equal(nq(&b, gls[0], GLOCK_EX, GLOCK_TRY), -EAGAIN);
 		assert_int_equal(let_go_elsewhere(&moves[i]), 0);
 		assert_int_equal(glock_dq(&moves[i]), -EINVAL);
@@ -329,7 +330,8 @@ static void fast_movable_gives_way(void **state)
 	assert_int_equal(gls[0]->state, GLOCK_UN);
 }
 
-/* A thread has four slots for movable holders. A further one joins the list, and moves on as well. */
+/* A thread has four slots for movable holders. A further one joins the list, and moves on as well.
+ */
 static void fast_movable_many(void **state)
 {
 	enum { MANY = GLOCK__MOVABLE_SLOTS + 2 };
@@ -343,7 +345,8 @@ static void fast_movable_many(void **state)
 		cache(many[i]);
 	}
 	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(nq(&ghs[i], many[i], i % 2 ? GLOCK_SH : GLOCK_EX, GLOCK_MOVABLE), 0);
+		assert_int_equal(nq(&ghs[i], many[i], i % 2 ? GLOCK_SH : GLOCK_EX, GLOCK_MOVABLE),
+				 0);
 		assert_int_equal(is_fast(&ghs[i]), i < GLOCK__MOVABLE_SLOTS);
 	}
 	for (int i = 0; i < MANY; i++) {
@@ -661,8 +664,7 @@ static void fast_after_a_death(void **state)
 	cache(gls[0]);
 	remember_death(gls[0]);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(nq(&b, gls[0], GLOCK_SH,
-				    GLOCK_MOVABLE | (i ? 0 : GLOCK_RECOVER)),
+		assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_MOVABLE | (i ? 0 : GLOCK_RECOVER)),
 				 0);
 		assert_int_equal(is_fast(&b), i != 0);
 		assert_int_equal(glock_owner_died(&b), 1);

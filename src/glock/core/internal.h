@@ -65,7 +65,7 @@
 #define GLOCK__H_DIED (1u << 21)     /* the holder before it died with the lock */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see word.h */
 #define GLOCK__H_BIASED (1u << 24)   /* with H_FAST: by the bias of the word, see bias.h */
-#define GLOCK__H_MOVABLE (1u << 25) /* with H_FAST: in a slot that any thread may empty */
+#define GLOCK__H_MOVABLE (1u << 25)  /* with H_FAST: in a slot that any thread may empty */
 #define GLOCK__H_DEATH_REPORTED (1u << 23) /* with H_DIED: the program can ask for the death */
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */

@@ -260,8 +260,8 @@ glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, st
 	if (gh->mode == GLOCK_EX)
 		taken = glock__fast_take(gl, GLOCK_EX);
 	else
-		taken = glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH,
-					GLOCK__FAST_OPEN, GLOCK__FAST_ANY_EX | bad);
+		taken = glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
+					GLOCK__FAST_ANY_EX | bad);
 	if (!taken)
 		return GLOCK__FAST_REFUSED;
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
@@ -270,8 +270,8 @@ glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, st
 }
 
 /* If the first slot matches the request, it was written earlier, and the request is valid. */
-GLOCK__INLINE enum glock__fast_result
-glock__movable_nq(struct glock *gl, struct glock__holder *gh, const char *where)
+GLOCK__INLINE enum glock__fast_result glock__movable_nq(struct glock *gl, struct glock__holder *gh,
+							const char *where)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 

@@ -394,7 +394,7 @@ static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
 	struct glock__holder *gh = gh_of(pub);
 
-	switch (!again			? GLOCK__FAST_NOT
+	switch (!again                  ? GLOCK__FAST_NOT
 		: glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
 					: glock__movable_nq_more(gh->gl, gh, where)) {
 	case GLOCK__FAST_TAKEN:
@@ -459,7 +459,8 @@ GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char 
 }
 
 /* A request with an owner of the program's, or with flags that the fast path does not have. */
-GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_holder *pub,
+							       const char *where)
 {
 	enum glock__fast_result result = glock__movable_nq(gh_of(pub)->gl, gh_of(pub), where);
 

@@ -53,7 +53,9 @@ static void one_holder(struct dump *d, const struct glock__holder *gh, uint32_t 
 	    .flags = gh->flags | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT)),
 	    .error = state & GLOCK__H_FAST ? 0 : gh->error,
 	    .pid = nobody ? 0 : tid,
-	    .comm = nobody ? "(none)" : glock__thread_lives(tid) ? comm : "(ended)",
+	    .comm = nobody                     ? "(none)"
+		    : glock__thread_lives(tid) ? comm
+					       : "(ended)",
 	    .where = gh->where ? gh->where : "?",
 	};
 

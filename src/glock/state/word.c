@@ -273,7 +273,8 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	assert(!(gh->flags & ~GLOCK__MOVABLE_FLAGS));
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
-	    gl->lk.held || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST ||
+	    gl->lk.held || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
+	    gh_state(gh) & GLOCK__H_LOST ||
 	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
 		return;
 	t = glock__thread_in(gl_space(gl));
