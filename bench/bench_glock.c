@@ -3,8 +3,8 @@
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
  *	bench_glock pair
- *	    nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock; also holders that no
- *	    thread owns: with MOVABLE, and with an owner that the program named
+ *	    nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock. Also with holders that
+ *	    no thread owns: MOVABLE, and an owner that the program named.
  *	bench_glock shared
  *	    8 threads on one glock in SH, beside a rwlock's rdlock+unlock, and beside 8 glocks
  *	bench_glock revoke

@@ -102,8 +102,8 @@ static_assert(sizeof(struct glock__slot) == 64, "the way from a glock to its slo
 
 /*
  * A slot of a movable holder. Its thread takes a free slot. The thread that lets the holder go sets
- * LEAVING before it changes the word, and FREE once it needs no lock of the glock any more. FREE is
- * its last access, because the record of an ended thread may be freed then.
+ * LEAVING before it changes the word. It sets FREE once it needs no lock of the glock any more.
+ * FREE is its last access, because the record of an ended thread may be freed then.
  */
 enum glock__movable_state { GLOCK__MOVABLE_FREE, GLOCK__MOVABLE_LEAVING, GLOCK__MOVABLE_HELD };
 struct glock__movable {

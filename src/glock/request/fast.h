@@ -32,7 +32,7 @@ GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *
 enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
 					       const char *where);
 /*
- * Lets a movable holder go in a thread without a part in the space, or while requests go by the
+ * Lets a movable holder go in a thread without a part in the space. Also while requests go by the
  * queue. Refuses that in an operation and in a child after fork.
  */
 GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
