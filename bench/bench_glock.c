@@ -2,16 +2,15 @@
 /*
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
- *	bench_glock pair
- *	    nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock. Also with holders that
- *	    no thread owns: MOVABLE, and an owner that the program named.
- *	bench_glock shared
- *	    8 threads on one glock in SH, beside a rwlock's rdlock+unlock, and beside 8 glocks
- *	bench_glock revoke
- *	    the revocation of a bias of 1, 64 and 1,000 idle readers, beside the same request
- *without bench_glock lookups glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
+ *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock;
+ *	                            also holders that no thread owns: MOVABLE, and an owner
+ *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
+ *	                            and beside 8 threads on 8 glocks
+ *	bench_glock revoke          the revocation of a bias of 1, 64 and 1,000 idle readers, beside
+ *	                            the same request without a bias
+ *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
  *	bench_glock many GLOCKS [LOCKMAN]
- *	    memory a glock, and how many reads of memory a look-up takes
+ *	                            memory a glock, and how many reads of memory a look-up takes
  *
  * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
  * and, for ratios, the median of the rounds' ratios. Lines: NAME OURS UNIT PEER RATIO.

@@ -12,7 +12,7 @@
  *	USES SUM_NS CPU_US WALL_US [BUCKET:COUNT ...]
  *
  * SUM_NS is the sum of the waits, and CPU_US the time that the processes ran on a CPU. The buckets
- * count waits of 20 us or more: a sixteenth of a power of two each, from 1 us on.
+ * count waits of 20 us or more. A bucket is a sixteenth of a power of two.
  *
  * list prints the loads, one a line: the number of processes, and the name.
  */
@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ enum { TYPE = GLOCK_TYPE_OWN, JOB = TYPE + HOLDS };
 enum kind {
 	LOOP,  /* one lock in EX */
 	TREE,  /* a lock in SH, and inside that a random leaf in EX */
-	QUEUE, /* a number in a value block, in EX, then a lock of that number for 2 ms */
+	QUEUE, /* a number from a value block, then a lock of that number for 2 ms */
 	ONCE,  /* the first process uses each lock once; the other one asks for it later */
 };
 
@@ -71,11 +72,12 @@ static int64_t hold_of(unsigned int i)
 	return i == DEFAULT ? 0 : i == NONE ? GLOCK_HOLD_NONE : 10000ll << (i - FIRST);
 }
 
-/* The processes of this machine share this memory. A number of the run starts it, and stops it. */
+/* The processes of this machine share these fields. The number of a run stops it. */
 static struct shared {
 	_Atomic unsigned int ready, go, stop;
 	_Atomic bool over;
 	unsigned int hold; /* of the run */
+	sem_t begin[PROCESSES];
 	struct count {
 		_Alignas(64) uint64_t uses, cpu_us;
 		int64_t sum;
@@ -237,10 +239,8 @@ static void use_flock(int fd)
 static void open_space(const char *lockman, const char *name, int64_t hold_max)
 {
 	struct glock_type_options types[HOLDS + 1];
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .lockman = lockman,
-					      .types = types,
-					      .n_types = HOLDS + 1};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = lockman, .types = types, .n_types = HOLDS + 1};
 
 	for (unsigned int i = 0; i <= HOLDS; i++)
 		types[i] = (struct glock_type_options){
@@ -292,14 +292,8 @@ static void run_process(const char *lockman, const char *name, int64_t hold_max)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dice = me + 1;
 	open_space(lockman, name, hold_max);
-	for (unsigned int run = 1;; run++) {
-		sh->ready++;
-		while (sh->go != run && !sh->over)
-			pause_us(500);
-		if (sh->over)
-			break;
+	for (sh->ready++; !sem_wait(&sh->begin[me]) && !sh->over; sh->ready++)
 		run_once(fd);
-	}
 	must(glock_space_close(space), "glock_space_close");
 }
 
@@ -335,14 +329,21 @@ static void print_run(int64_t took)
 	fflush(stdout);
 }
 
+static void begin_all(void)
+{
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		sem_post(&sh->begin[i]);
+}
+
 static void run(unsigned int hold, unsigned int ms, unsigned int number, unsigned int processes)
 {
 	int64_t began, took;
 
 	memset(sh->of, 0, sizeof(sh->of));
 	sh->hold = hold;
-	began = now_ns();
 	sh->go = number;
+	began = now_ns();
+	begin_all();
 	pause_us(1000 * ms);
 	sh->stop = number;
 	took = now_ns() - began;
@@ -372,6 +373,8 @@ int main(int argc, char **argv)
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)
 		return 1;
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		sem_init(&sh->begin[i], 1, 0);
 	for (me = first; me < load->processes; me += step, processes++)
 		if (!fork()) {
 			run_process(argv[1], argv[2], atoll(argv[6]));
@@ -384,6 +387,7 @@ int main(int argc, char **argv)
 	       hold <= FLOCK)
 		run(hold, ms, ++number, processes);
 	sh->over = true;
+	begin_all();
 	while (wait(NULL) > 0)
 		;
 	return 0;

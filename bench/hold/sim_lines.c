@@ -2,9 +2,9 @@
 /*
  * sim_lines.c - the default hold time beside fixed ones, for two loads of the simulator.
  *
- * A use takes 0.1 ms, and a hand-over 0.3 ms. Prints a line for each load: uses a second, and the
- * p99 of waits in ms. They stand there for the default, for the rule of Linux 6.1, and for the best
- * fixed hold time. The best one is sought among 0 and 10 us to 655 ms in factors of 2.
+ * A use takes 0.1 ms, and a hand-over 0.3 ms. A line has the uses a second and the p99 of waits in
+ * ms: with the default, the rule of Linux 6.1, and the best fixed hold time. That one is sought
+ * among 0 and 10 us to 655 ms, in factors of 2.
  */
 #include "load.h"
 
@@ -29,8 +29,8 @@ static const struct {
 /* Runs a load in a child, which leaves all memory to the kernel. */
 static struct outcome run_apart(const struct cell *cell, const struct run *run)
 {
-	struct outcome *there = mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct outcome *there =
+	    mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct outcome o;
 	int status;
 
@@ -53,7 +53,9 @@ int main(void)
 	       "p99", "linux-6.1", "p99", "best", "p99", "its hold", "ratio");
 	for (unsigned int i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		const struct cell *c = &lines[i].cell;
-		struct run r = {.policy = OURS, .warm = 2000000000, .until = 20000000000,
+		struct run r = {.policy = OURS,
+				.warm = 2000000000,
+				.until = 20000000000,
 				.uses_max = UINT64_MAX};
 		struct outcome ours = run_apart(c, &r), gfs2, best = {0};
 		int64_t hold = 0;

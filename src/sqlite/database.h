@@ -130,7 +130,7 @@ struct connection {
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
 	_Atomic uint32_t grip;    /* enum grip */
 	_Atomic bool holds_ex;    /* the grip is in EX */
-	_Atomic bool unlocked;    /* the grip lost its lock within a transaction */
+	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
 	_Atomic int64_t granted;  /* when the grip became EX */

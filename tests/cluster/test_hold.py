@@ -2,7 +2,7 @@
 # test_hold.py - measures the default hold time beside fixed ones, on three emulated machines.
 #
 # The loads are those of bench/hold/real.py, with lock manager dlm. Process i runs on machine i % 3.
-# Each load is a test of its own, so that the figures of one that fails do not keep back the others.
+# Each load is a test of its own. So a load that fails does not keep back the figures of others.
 
 import os
 import sys

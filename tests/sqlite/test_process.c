@@ -537,9 +537,33 @@ static void a_long_reader_that_lost_its_lock_reads_no_more(void)
 		nap_ms(1);
 	}
 	SAME(rc, SQLITE_IOERR_READ);
+	CHECK(logged("app.db: not read, because the transaction lost its lock"));
 	CHECK(logged("withdra"));
 	sql(db, "COMMIT"); /* an error if the transaction is over */
 	CHECK(no_io(sql(db, "SELECT max(b) FROM u")));
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static int read_as_the_parent(void *db)
+{
+	if (sql(db, "SELECT max(b) FROM u") != SQLITE_IOERR_READ)
+		return 1;
+	return logged("app.db: not read, because the connection belongs to the parent") ? 0 : 2;
+}
+
+/* The lock is the parent's, which may end its transaction at each moment. */
+static void a_child_does_not_read_in_the_parents_transaction(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	fill(db);
+	SAME(sql(db, "PRAGMA cache_size = 2; BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(in_child(read_as_the_parent, db), 0);
+	SAME(value(db, "SELECT count(*) FROM u WHERE length(b) = 100"), 2000);
+	SAME(sql(db, "COMMIT"), SQLITE_OK);
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -659,6 +683,7 @@ int main(int argc, char **argv)
 	    TEST(a_connection_of_the_parent_is_an_error_in_a_child),
 	    TEST(a_child_may_open_the_database_itself),
 	    TEST(a_child_does_not_touch_the_parents_journal),
+	    TEST(a_child_does_not_read_in_the_parents_transaction),
 	    TEST(a_child_does_not_write_with_the_parents_exclusive_lock),
 	    TEST(without_its_space_a_reader_that_wants_to_write_fails),
 	    TEST(without_its_space_a_reserved_lock_does_not_write),

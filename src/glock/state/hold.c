@@ -260,8 +260,8 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 	uint32_t before = s->looked;
 
 	/*
-	 * Too early to tell: the thread that uses the glock may not have run since the use that was
-	 * seen last. The work of a glock may run twice in a row.
+	 * Too early to tell: since the last use that was seen, the thread that uses the glock may
+	 * not have run. The work of a glock may run twice in a row.
 	 */
 	if (gl_now(gl) < s->asked + QUICK_NS)
 		return earlier(used_until(gl, u, gl_record(gl)->granted_at), s->asked + QUICK_NS);
