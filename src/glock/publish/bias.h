@@ -56,15 +56,16 @@
  * meanwhile would have to wait in any case, because the holders are not known before.
  *
  * A bias begins when the word counted GLOCK__BIAS_AFTER grants in one mode without a close. The
- * thread that comes then gets the bias. After a close no bias begins in that space for a multiple
- * of the time that the close took.
+ * thread that comes then gets the bias. Once a word is biased to readers, another reader gets it
+ * after GLOCK__BIAS_NEXT grants by the word. After a close no bias begins in that space for a
+ * multiple of the time that the close took.
  */
 #ifndef GLOCK__BIAS_H
 #define GLOCK__BIAS_H
 
 #include "slots.h"
 
-enum { GLOCK__BIAS_AFTER = 1 << 14 };
+enum { GLOCK__BIAS_AFTER = 1 << 14, GLOCK__BIAS_NEXT = 1 << 10 };
 
 /* ---- for the fast path; under no lock ---- */
 

@@ -423,6 +423,20 @@ GLOCK__NOINLINE static int nq_revoked(struct glock_holder *pub, const char *wher
 	return nq_again(pub, where, glock__fast_revoked(gh_of(pub)));
 }
 
+/*
+ * Asks once more if the thread is new in the space, or used another space last. The queue would
+ * close the word, and end the bias of all threads.
+ */
+GLOCK__NOINLINE static int nq_first(struct glock_holder *pub, const char *where)
+{
+	struct glock_space *space = gl_space(gh_of(pub)->gl);
+	const struct glock__tls *tls = glock__tls();
+	const struct glock__thread *t = tls->fast.thread;
+	bool is_new = !t || atom_load_ptr(&t->space) != space;
+
+	return nq_again(pub, where, is_new && !tls->id.spinlocked && glock__thread_in(space));
+}
+
 /* Goes on after a result of the fast path that is not MORE or OTHER. */
 GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *pub,
 			  const char *where)
@@ -437,7 +451,7 @@ GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *p
 	case GLOCK__FAST_REVOKED:
 		return nq_revoked(pub, where);
 	default:
-		return nq_by_queue(pub, where);
+		return nq_first(pub, where);
 	}
 }
 

@@ -66,10 +66,14 @@ void glock__fast_fold(struct glock *gl)
 
 void glock__fast_bias(struct glock *gl, enum glock_mode mode)
 {
+	uint64_t base = glock__fast_base(gl);
+
 	assert(gl_held(gl));
+	gl_busy(gl)->bias = (uint8_t)mode;
 	if (mode == GLOCK_EX)
 		atom_add64(&gl->fast, GLOCK__FAST_EX);
-	gl_busy(gl)->bias = (uint8_t)mode;
+	else
+		atom_add64(&gl->fast, glock__fast_base(gl) - base); /* the word is open */
 }
 
 void glock__fast_unbias(struct glock *gl)

@@ -34,7 +34,7 @@
  * Biased to a thread it counts a holder in EX, which stands for that thread. Closing ends the bias.
  * Then the word counts each holder.
  *
- * While the word is open, its counts of grants begin at space->bias_base.
+ * While the word is open, its counts of grants begin at glock__fast_base().
  *
  * A movable holder (MOVABLE, NOPID, an owner that the program named) is always counted. The reason
  * is that another thread may let the holder go. The holder stands in a slot that any thread may empty
@@ -106,10 +106,17 @@ static inline int64_t glock__fast_granted(uint64_t word)
 	return glock__fast_granted_sh(word) + glock__fast_granted_ex(word);
 }
 
-/* Returns the counts of grants with which an open word begins. */
+/* Returns the counts of grants with which an open word begins. They are higher with readers' bias.
+ */
 static inline uint64_t glock__fast_base(const struct glock *gl)
 {
-	return gl_space(gl)->bias_base * (GLOCK__FAST_COUNT_SH + GLOCK__FAST_COUNT_EX);
+	uint64_t base = gl_space(gl)->bias_base;
+
+	/* A simulator asks without gl->lock. */
+	if (gl->flags & GLOCK__F_BUSY && glock__busy_of(gl)->bias == GLOCK_SH &&
+	    base < GLOCK__BIAS_AFTER - GLOCK__BIAS_NEXT)
+		base = GLOCK__BIAS_AFTER - GLOCK__BIAS_NEXT;
+	return base * (GLOCK__FAST_COUNT_SH + GLOCK__FAST_COUNT_EX);
 }
 
 /* Returns the word with the grants that it counted. */
