@@ -235,8 +235,9 @@ enum glock_type {
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
 /*
  * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
- * the same glock again meanwhile. Such a request always goes by the queue. The queue takes some
- * thirty times as long as the fast path to a cached glock.
+ * the same glock again meanwhile. Holders with MOVABLE, NOPID or an owner take the fast path to a
+ * cached glock, too. A thread has room for four of them there. Its further requests go by the
+ * queue, which takes some thirty times as long.
  */
 #define GLOCK_MOVABLE 0x1000u
 #define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
