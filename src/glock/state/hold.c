@@ -203,14 +203,14 @@ static void note_waiters(struct glock *gl)
 		}
 }
 
-/* The last use ended before, at an unknown time. */
+/* The last use ended before, at an unknown time. A use for which a thread waits has no gap. */
 static void note_end(struct glock *gl)
 {
 	struct glock__hold_state *s = state_of(gl);
 
-	if (!s->ended[GLOCK__USES_ANY])
+	if (!s->ended[GLOCK__USES_ANY] && !is_awaited(gl, GLOCK__USES_ANY))
 		s->ended[GLOCK__USES_ANY] = gl_now(gl);
-	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX) {
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX && !is_awaited(gl, GLOCK__USES_EX)) {
 		s->ended[GLOCK__USES_EX] = gl_now(gl);
 		s->blocked = 0;
 	}
