@@ -112,6 +112,26 @@ static void policy_adds_the_reading_in(void **state)
 	assert_int_equal(glock__look(gl).hold, 19 * H + H);
 }
 
+/* A turn that begins with a grant in SH, and goes on in EX, has two hand-overs. */
+static void policy_two_hand_overs(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.staged = 32768, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 19 * (H + H * (32768 - 4096) / 65536));
+}
+
+static void policy_sees_two_hand_overs(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_SH, 0);
+	rig_dq(&gh);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(known().staged, 65536 / 8);
+	rig_dq(&gh);
+}
+
 /* 200 ms, if the program sets no bound. */
 static void policy_has_a_bound(void **state)
 {
@@ -404,6 +424,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    POLICY_TEST(policy_less_the_gap),
 	    POLICY_TEST(policy_adds_the_reading_in),
+	    POLICY_TEST(policy_two_hand_overs),
+	    POLICY_TEST(policy_sees_two_hand_overs),
 	    POLICY_TEST(policy_has_a_bound),
 	    POLICY_TEST(policy_if_it_pays),
 	    POLICY_TEST(policy_if_it_does_not_pay),

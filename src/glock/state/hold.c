@@ -11,7 +11,7 @@
  * for the one that wants to write. In EX two rules count:
  *
  *   1. The glock stays for SHARE * (H - mean) after its first use begins. Then hand-overs cost at
- *      most one part in SHARE + 1 of the time.
+ *      most one part in SHARE + 1 of the time. A turn that begins in SH has two hand-overs.
  *   2. Within that time an unused glock stays for `patience` after its last use, if the use that
  *      may come saves more than the wait costs: p * (H - mean) > (1 - p) * patience.
  *
@@ -128,8 +128,11 @@ static int64_t later(int64_t a, int64_t b)
 static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
 {
 	const struct glock__hold_policy *p = policy_of(gl);
-	int64_t use = SHARE * gain(p, u);
-	int64_t hold = earlier(use ? use + p->enter : 0, gl_type(gl)->hold_max);
+	int64_t saved = gain(p, u), hold = 0;
+
+	if (saved > 0) /* a turn that begins in SH has two hand-overs */
+		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) + p->enter;
+	hold = earlier(hold, gl_type(gl)->hold_max);
 
 	gl_busy(gl)->hold = hold;
 	/* Other processes may write to a record, so the time of the grant may be any number. */
@@ -393,10 +396,16 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 
 /* ---- the cost of a hand-over ---- */
 
-void glock__hold_granted(struct glock *gl)
+void glock__hold_granted(struct glock *gl, enum glock_mode mode)
 {
 	struct glock__hold_state *s = state_of(gl);
 
+	if (mode != GLOCK_EX) {
+		s->staged = true;
+		return;
+	}
+	if (policy_of(gl) && glock__hold_adapts(gl))
+		glock__hold_learn16(&edit(gl)->staged, s->staged ? 65536 : 0);
 	s->fresh = true;
 	s->at_grant = s->n[GLOCK__USES_ANY];
 }
@@ -427,4 +436,5 @@ void glock__hold_given_up(struct glock *gl)
 		glock__lent_teach(gl);
 	}
 	s->give_up = 0;
+	s->staged = false;
 }
