@@ -120,8 +120,12 @@
  *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
  *   needs no care. A child may open spaces of its own, also if an operation or the log forked it.
  *
+ *   Unloading. After dlclose() libglock.so stays loaded, because threads that used it call it once
+ *   more when they end. A plug-in with libglock.a in it has to stay loaded, too: link the plug-in
+ *   with -Wl,-z,nodelete.
+ *
  *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. A signal
- *   handler must not call a function of this header.
+ *   handler must not call a function of this header, and must not leave one by siglongjmp().
  *
  *   Deadlocks. If an owner asks for the same glock twice, the second request returns -EDEADLK. Two
  *   owners that take two glocks in different orders wait for ever, on one node or on two. See
@@ -175,6 +179,9 @@
 #define GLOCK_H
 
 #ifdef __cplusplus
+/* A struct and a function have the same name, as in stat(2). */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #endif
 
@@ -228,8 +235,9 @@ enum glock_type {
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
 /*
  * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
- * the same glock again meanwhile. Such a request always goes by the queue. The queue takes some
- * thirty times as long as the fast path to a cached glock.
+ * the same glock again meanwhile. Holders with MOVABLE, NOPID or an owner take the fast path to a
+ * cached glock, too. A thread has room for four of them there. Its further requests go by the
+ * queue, which takes some thirty times as long.
  */
 #define GLOCK_MOVABLE 0x1000u
 #define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
@@ -558,8 +566,9 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
- * exit(), a return from main() and dlclose() of the library call log for each such space. The
- * message counts the locks in EX whose xmote_th did not run. _exit(), exec and signals leave none.
+ * exit() and a return from main() call log for each such space. The message counts the locks in EX
+ * whose xmote_th did not run. _exit(), exec and signals leave none. dlclose() of the library calls
+ * nothing.
  */
 int glock_space_close(struct glock_space *space);
 
@@ -759,6 +768,7 @@ int glock_poll(const struct glock_holder *gh);
  *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq()
  *   -EDEADLK            it would have to wait, in a callback
  *   -EINVAL             the holder was never queued
+ * After a deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll() returns 1.
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
@@ -1120,6 +1130,7 @@ int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *c
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

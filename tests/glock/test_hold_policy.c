@@ -389,6 +389,38 @@ static void policy_counts_quick_uses(void **state)
 	}
 }
 
+/* Looks at the glock as its work does. */
+static bool is_kept(void)
+{
+	int64_t until;
+
+	gl_lock(gl);
+	until = glock__hold_look(gl);
+	gl_unlock(gl);
+	return until != 0;
+}
+
+/* The work may run twice in a row. The second look finds no use since the first one, and waits. */
+static void policy_two_looks_in_a_row(void **state)
+{
+	struct glock__hold_state *s;
+
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig.now += 60000;
+	gl_lock(gl);
+	s = &gl_busy(gl)->hold_state;
+	s->counting = true;
+	s->n[ANY]++; /* the word has counted a use */
+	gl_unlock(gl);
+	assert_true(is_kept());
+	rig.now += 20000;
+	assert_true(is_kept());
+	rig.now += 40000;
+	assert_false(is_kept());
+}
+
 /* A chance moves by an eighth: below a third in nine gaps, and above a third in four. */
 static void policy_moves_by_an_eighth(void **state)
 {
@@ -446,6 +478,7 @@ int main(void)
 	    POLICY_TEST(policy_adds_the_wake_up),
 	    POLICY_TEST(policy_measures_the_reading_in),
 	    POLICY_TEST(policy_counts_quick_uses),
+	    POLICY_TEST(policy_two_looks_in_a_row),
 	    cmocka_unit_test(policy_moves_by_an_eighth),
 	    cmocka_unit_test(policy_teaches_by_halves),
 	};

@@ -301,7 +301,10 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 	int64_t next = patience(policy_of(gl), u);
 	uint32_t before = s->looked;
 
-	/* Too early to tell: the thread that uses the glock may not have run since. */
+	/*
+	 * Too early to tell: since the last use that was seen, the thread that uses the glock may
+	 * not have run. The work of a glock may run twice in a row.
+	 */
 	if (gl_now(gl) < s->asked + QUICK_NS)
 		return earlier(used_until(gl, u, gl_record(gl)->granted_at), s->asked + QUICK_NS);
 	s->looked = s->n[u];
@@ -310,6 +313,7 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 		return 0;
 	}
 	gap_sample(gl, u, policy_of(gl)->mean[u]);
+	s->asked = gl_now(gl); /* a use was seen */
 	return earlier(used_until(gl, u, gl_record(gl)->granted_at),
 		       gl_now(gl) + (next > QUICK_NS ? next : QUICK_NS));
 }
