@@ -132,6 +132,8 @@ static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t gr
 
 	if (saved > 0) /* a turn that begins in SH has two hand-overs */
 		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) + p->enter;
+	if (saved > 0) /* the use after a touch of a mapped page, and one more */
+		hold = later(hold, 2 * patience(p, u));
 	hold = earlier(hold, gl_type(gl)->hold_max);
 
 	gl_busy(gl)->hold = hold;
