@@ -190,6 +190,7 @@ struct glock__hold_state {
 	uint32_t looked;                    /* with counting: uses at the last look */
 	bool counting;                      /* uses are counted by the word, and not seen */
 	bool fresh;                         /* no holder has used the grant yet */
+	bool staged;                        /* this turn began with a grant in SH */
 };
 
 /* The part of a glock that it has while something is pending. Under gl->lock. */
