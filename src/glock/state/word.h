@@ -37,8 +37,8 @@
  * While the word is open, its counts of grants begin at glock__fast_base().
  *
  * A movable holder (MOVABLE, NOPID, an owner that the program named) is always counted. The reason
- * is that another thread may let the holder go. The holder stands in a slot that any thread may empty
- * (struct glock__movable). An owner may not hold a glock twice. Its second request is refused by
+ * is that another thread may let the holder go. The holder stands in a slot that any thread may
+ * empty (struct glock__movable). An owner may not hold a glock twice. Its second request is refused by
  * the word if the first holder is in EX. In SH the word cannot tell the owner from other ones. So
  * the request of an owner that the program named joins the queue if any holder in SH is there.
  *
@@ -164,8 +164,8 @@ GLOCK__INLINE enum glock_mode glock__fast_mode(const struct glock *gl)
 }
 
 /*
- * Moves a holder that the calling thread asked for from the list to a slot. The other function moves
- * a holder back.
+ * Moves a holder that the calling thread asked for from the list to a slot. The other function
+ * moves a holder back.
  */
 void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh);
 GLOCK__INLINE void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
