@@ -2,7 +2,7 @@
 /*
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
- *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock;
+ *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside those of a mutex;
  *	                            also holders that no thread owns: MOVABLE, and an owner
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
  *	                            and beside 8 threads on 8 glocks

@@ -38,8 +38,8 @@
  *
  * A movable holder (MOVABLE, NOPID, an owner that the program named) is always counted. The reason
  * is that another thread may let the holder go. The holder stands in a slot that any thread may
- * empty (struct glock__movable). An owner may not hold a glock twice. Its second request is refused by
- * the word if the first holder is in EX. In SH the word cannot tell the owner from other ones. So
+ * empty (struct glock__movable). An owner may not hold a glock twice. Its second request is refused
+ * by the word if the first holder is in EX. In SH the word cannot tell the owner from other ones. So
  * the request of an owner that the program named joins the queue if any holder in SH is there.
  *
  * These do not use the word:
