@@ -355,6 +355,24 @@ static void fast_movable_many(void **state)
 	}
 }
 
+static void *ask_exact(void *arg)
+{
+	struct glock_holder a;
+
+	assert_int_equal(nq(&a, arg, GLOCK_EX, GLOCK_EXACT), 0);
+	assert_false(is_fast(&a));
+	assert_int_equal(glock_dq(&a), 0);
+	return NULL;
+}
+
+/* The first request of a thread keeps its flags. */
+static void fast_flags_of_a_new_thread(void **state)
+{
+	(void)state;
+	cache(gls[0]);
+	on_thread(ask_exact, gls[0]);
+}
+
 static void *ask_many(void *arg)
 {
 	struct glock_holder *ghs = arg;
@@ -703,6 +721,7 @@ int main(void)
 	    FAST_TEST(fast_movable_recursion),
 	    FAST_TEST(fast_movable_gives_way),
 	    FAST_TEST(fast_movable_many),
+	    FAST_TEST(fast_flags_of_a_new_thread),
 	    FAST_TEST(fast_movable_thread_ended),
 	    FAST_TEST(fast_let_go_by_another),
 	    FAST_TEST(fast_thread_ended),
