@@ -235,8 +235,9 @@ enum glock_type {
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
 /*
  * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
- * the same glock again meanwhile. Such a request always goes by the queue. The queue takes some
- * thirty times as long as the fast path to a cached glock.
+ * the same glock again meanwhile. Holders with MOVABLE, NOPID or an owner take the fast path to a
+ * cached glock, too. A thread has room for four of them there. Its further requests go by the
+ * queue, which takes some thirty times as long.
  */
 #define GLOCK_MOVABLE 0x1000u
 /* Not a flag of GFS2. As TRY, but a lock that another node only caches is free: see glock_nq(). */
@@ -416,7 +417,7 @@ struct glock_type_options {
 	 * With 0 the library measures the cost of a hand-over: giving up, the grant, xmote_th,
 	 * reading in, waking up. It also measures the gaps between the uses of this node. SH is
 	 * given up at once. An unused lock in EX is given up within 1.5 hand-overs, and at once if
-	 * no use is expected. A lock in EX that is used all the time is kept for 25 hand-overs, and
+	 * no use is expected. A lock in EX that is used all the time is kept for 19 hand-overs, and
 	 * for hold_max at most. The library learns within ten hand-overs, and forgets within ten.
 	 *
 	 * The library does not see uses of mapped memory after the release. If these come later

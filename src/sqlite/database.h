@@ -96,6 +96,7 @@ struct database {
 	unsigned int idle_ticks;        /* of the service thread */
 	struct uses seen, ended;        /* by the service thread; of closed connections */
 
+	_Atomic bool says_used;      /* the byte USED is ours; changes under mutex */
 	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
 	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
@@ -129,7 +130,7 @@ struct connection {
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
 	_Atomic uint32_t grip;    /* enum grip */
 	_Atomic bool holds_ex;    /* the grip is in EX */
-	_Atomic bool unlocked;    /* the grip lost its lock within a transaction */
+	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
 	_Atomic int64_t granted;  /* when the grip became EX */
@@ -238,6 +239,9 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends a lease that yields, once no connection uses the database. */
 void lease_end_if_unused(struct database *db);
+/* Tell other processes whether a transaction goes on. The mutex is held for the first one. */
+void lease_say_used(struct database *db);
+void lease_say_unused(struct database *db);
 /* Lets the lease end with the last grip, and asks all grips to end. */
 void lease_yield(struct database *db, uint64_t demand);
 /* The operation inval of `data`: another process takes it. */

@@ -6,8 +6,9 @@
 #include "level.h"
 
 enum {
-	UNUSED_NS = 100000,  /* without a transaction, until a grip in EX counts as unused */
-	WEAKEN_NS = 2000000, /* of one transaction, until its grip is weakened for others */
+	UNUSED_NS = 100000,     /* without a transaction, until a grip in EX counts as unused */
+	WEAKEN_NS = 2000000,    /* of one transaction, until its grip is weakened for others */
+	SAY_USED_NS = 10000000, /* of one transaction, until other processes are told */
 	LOOK_USED_NS = 1000000,
 	LOOK_OWN_NS = 10000000,
 };
@@ -91,8 +92,12 @@ void grip_keep_counts(const struct connection *c)
 
 static void leave_use(struct database *db)
 {
-	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->lease) == LEASE_YIELDS)
+	if (atomic_fetch_sub(&db->in_use, 1) != 1)
+		return;
+	if (atomic_load(&db->lease) == LEASE_YIELDS)
 		lease_end_if_unused(db);
+	if (atomic_load(&db->says_used))
+		lease_say_unused(db);
 }
 
 int grip_take(struct connection *c)
@@ -276,6 +281,15 @@ static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, i
 	return false;
 }
 
+/* Looks at a grip that goes with its transaction. */
+static void look_shared(struct connection *c, int64_t now, int64_t *due)
+{
+	if (now - c->wanted_since >= SAY_USED_NS)
+		lease_say_used(c->db);
+	else
+		due_in(due, SAY_USED_NS);
+}
+
 /* Looks at the grip of a connection for which other processes wait. */
 static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, int64_t *due)
 {
@@ -288,11 +302,13 @@ static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, i
 	}
 	if (state == GRIP_IDLE)
 		return look_idle(c, now, job, due);
-	if (!atomic_load(&c->holds_ex))
-		return false; /* goes with the transaction */
 	if (!c->wanted_since || uses != c->uses_seen) {
 		c->wanted_since = now;
 		c->uses_seen = uses;
+	}
+	if (!atomic_load(&c->holds_ex)) {
+		look_shared(c, now, due);
+		return false;
 	}
 	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS && job_take(job, c, GRIP_USED))
 		return true;

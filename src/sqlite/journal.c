@@ -3,7 +3,7 @@
  * journal.c - the methods of a journal: a child does not write the journal of its parent.
  *
  * After fork() both processes have the journal open. A child that rolls back would end the parent's
- * journal, and a crash of the parent would leave half a transaction. Everything else goes to the
+ * journal. A crash of the parent would then leave half a transaction. Everything else goes to the
  * file of the VFS below.
  */
 #include "database.h"

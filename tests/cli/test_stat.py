@@ -103,6 +103,9 @@ def the_bias_and_its_revocations_are_shown():
         held = [(mode, a.pid, "taken.c:1")]
         wait_for(lambda: take_by_the_bias(a, number, mode, bias))
         assert bias_of(a, number) == (bias, 0, "biased, to: %s; revocations: 0" % bias, held)
+        a.do("take 4 %d %s" % (number, mode))  # this drops the lock
+        assert bias_of(a, number) == (bias, 0, "biased, to: %s; revocations: 0" % bias, [])
+        assert take_by_the_bias(a, number, mode, bias)
         b.do("nq 1 4 %d EX" % number)
         wait_for(lambda: bias_of(a, number) == (None, 1, "not biased; revocations: 1", held))
         a.do("take 4 %d %s" % (number, mode))

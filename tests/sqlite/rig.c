@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -217,6 +218,7 @@ struct peer peer_start(const char *uri, const char *vfs, int busy_ms)
 	fflush(stdout);
 	p.pid = fork();
 	if (!p.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test may leave it stopped */
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
 		execl("/proc/self/exe", "peer", extension, "--peer", uri, vfs ? vfs : "", busy,

@@ -262,10 +262,10 @@ static void faults_in_mode_memory(void)
 /* ---- without a way back ---- */
 
 /*
- * With journal_mode=off, or if memory with the journal cannot be written back, SQLite promises
- * nothing about the database after an error. So each call has a new database. The file must be the
- * same, byte for byte, as after the same fault with `unix`. An error before the first write must
- * leave the database as it was.
+ * With journal_mode=off SQLite promises nothing about the database after an error. Nor does SQLite
+ * with journal_mode=memory if the pages cannot be written back. So each call has a new database.
+ * The file must be the same, byte for byte, as after the same fault with `unix`. An error before
+ * the first write must leave the database as it was.
  */
 static void copy_file(const char *from, const char *to)
 {

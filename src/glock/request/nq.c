@@ -133,6 +133,27 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 	return -EDEADLK;
 }
 
+/* holders: a request of an owner that the program named, and the holder that was found. */
+static void look_for_owner(struct glock *gl, const struct glock__fast_holder *fh, void *holders)
+{
+	const struct glock__holder **found = holders;
+
+	(void)gl;
+	if (glock__is_owners(fh->gh) && fh->gh->owner == found[0]->owner)
+		found[1] = fh->gh;
+}
+
+/* Returns the holder in a slot that keeps the owner of this request from asking, or NULL. */
+static const struct glock__holder *find_in_slots(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__holder *found[2] = {gh};
+
+	if (!(gh->flags & GLOCK__OWNED))
+		return glock__fast_mine(gl);
+	glock__fast_each(gl, look_for_owner, found);
+	return found[1];
+}
+
 /* Looks for a request of the same owner: the owner would wait for itself. */
 static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
@@ -140,7 +161,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 	if (gl_type(gl)->info.may_recur)
 		return 0;
-	mine = gh->flags & GLOCK__OWNED ? NULL : glock__fast_mine(gl);
+	mine = find_in_slots(gl, gh);
 	if (mine)
 		return recursion(gl, gh, mine);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
@@ -160,10 +181,12 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
 	const struct glock__thread *t = glock__tls()->fast.thread;
+	bool owned = gh->flags & GLOCK__OWNED;
 
-	/* The list is empty, and this thread has nothing in its slots. */
-	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
-	    atom_load_ptr(&t->space) == gl_space(gl))
+	/* The list is empty, and this thread has nothing in its slots, or no thread has. */
+	if (glock__list_empty(&gl_busy(gl)->holders) &&
+	    (owned ? glock__fast_mode(gl) == GLOCK_UN
+		   : t && !t->used && atom_load_ptr(&t->space) == gl_space(gl)))
 		return 0;
 	return look_for_recursion(gl, gh);
 }
@@ -377,7 +400,11 @@ GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
 /* Asks once more by the fast path, or by the queue. `again`: see glock__fast_refused(). */
 static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
-	switch (again ? glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where) : GLOCK__FAST_NOT) {
+	struct glock__holder *gh = gh_of(pub);
+
+	switch (!again || gh->flags & ~GLOCK__MOVABLE_FLAGS ? GLOCK__FAST_NOT
+		: glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
+					: glock__movable_nq_more(gh->gl, gh, where)) {
 	case GLOCK__FAST_TAKEN:
 		return 0;
 	case GLOCK__FAST_COUNT:
@@ -404,6 +431,20 @@ GLOCK__NOINLINE static int nq_revoked(struct glock_holder *pub, const char *wher
 	return nq_again(pub, where, glock__fast_revoked(gh_of(pub)));
 }
 
+/*
+ * Asks once more if the thread is new in the space, or used another space last. The queue would
+ * close the word, and end the bias of all threads.
+ */
+GLOCK__NOINLINE static int nq_first(struct glock_holder *pub, const char *where)
+{
+	struct glock_space *space = gl_space(gh_of(pub)->gl);
+	const struct glock__tls *tls = glock__tls();
+	const struct glock__thread *t = tls->fast.thread;
+	bool is_new = !t || atom_load_ptr(&t->space) != space;
+
+	return nq_again(pub, where, is_new && !tls->id.spinlocked && glock__thread_in(space));
+}
+
 /* Goes on after a result of the fast path that is not MORE or OTHER. */
 GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *pub,
 			  const char *where)
@@ -418,7 +459,7 @@ GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *p
 	case GLOCK__FAST_REVOKED:
 		return nq_revoked(pub, where);
 	default:
-		return nq_by_queue(pub, where);
+		return nq_first(pub, where);
 	}
 }
 
@@ -434,6 +475,21 @@ GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 	return result == GLOCK__FAST_MORE ? nq_more(pub, where) : nq_rest(result, pub, where);
 }
 
+GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char *where)
+{
+	return nq_rest(glock__movable_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
+}
+
+/* A request with an owner of the program's, or with flags that the fast path does not have. */
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_holder *pub,
+							       const char *where)
+{
+	enum glock__fast_result result = glock__movable_nq(gh_of(pub)->gl, gh_of(pub), where);
+
+	return result == GLOCK__FAST_MORE ? nq_movable_more(pub, where)
+					  : nq_rest(result, pub, where);
+}
+
 GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
@@ -442,8 +498,12 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 
 	if (!gl)
 		return -EINVAL;
-	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
+	if (gh_state(gh) & GLOCK__H_QUEUED)
 		return nq_by_queue(pub, where);
+	if (gh->flags & ~GLOCK__FAST_FLAGS)
+		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
-	return result == GLOCK__FAST_OTHER ? nq_other(pub, where) : nq_rest(result, pub, where);
+	if (__builtin_expect(result == GLOCK__FAST_OTHER, 0))
+		return nq_other(pub, where);
+	return nq_rest(result, pub, where);
 }

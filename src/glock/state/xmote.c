@@ -58,8 +58,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
 	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
-	if (to == GLOCK_EX)
-		glock__hold_granted(gl);
+	if (!down)
+		glock__hold_granted(gl, to);
 }
 
 /*
