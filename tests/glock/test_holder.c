@@ -40,6 +40,8 @@ static void holder_refuses_nonsense(void **state)
 	assert_int_equal(nq(&a, gl, 17, 0), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_FLAGS_ALL + 1), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_1CB), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_IDLE), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY_1CB | GLOCK_TRY_IDLE), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_EX, GLOCK_ANY), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
 	/* of GFS2's types only inodes have DF; a program's own type may have it */
