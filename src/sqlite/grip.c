@@ -60,13 +60,6 @@ void grip_disown(struct connection *c)
 	grip_set(c, GRIP_USED);
 }
 
-/* Only the thread that works on the connection counts, so the addition need not be atomic. */
-void grip_count(_Atomic uint32_t *n)
-{
-	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
-
 static void uses_add(struct uses *to, const struct connection *c)
 {
 	to->all += atomic_load_explicit(&c->uses, memory_order_relaxed);
@@ -163,9 +156,15 @@ static bool grip_must_go(const struct connection *c)
 	return level_now() - atomic_load(&c->granted) >= c->db->hold;
 }
 
-void grip_end(struct connection *c)
+/* A demand that came before IDLE found nothing to take. */
+void grip_follow(struct connection *c)
 {
-	grip_count(&c->uses);
+	if (grip_must_go(c) && grip_try(c, GRIP_IDLE, GRIP_TAKEN))
+		grip_release(c);
+}
+
+void grip_end_slowly(struct connection *c)
+{
 	if (c->queued[REQUEST_RESERVED] || grip_must_go(c)) {
 		grip_own(c);
 		grip_release(c);
@@ -173,9 +172,7 @@ void grip_end(struct connection *c)
 	}
 	while (!grip_try(c, GRIP_USED, GRIP_IDLE) && !grip_try(c, GRIP_OWN, GRIP_IDLE))
 		grip_settle(c);
-	/* A demand that came before IDLE found nothing to take. */
-	if (grip_must_go(c) && grip_try(c, GRIP_IDLE, GRIP_TAKEN))
-		grip_release(c);
+	grip_follow(c);
 }
 
 void grip_drop(struct connection *c)
