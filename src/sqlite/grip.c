@@ -82,10 +82,27 @@ void grip_keep_counts(const struct connection *c)
 
 /* ---- taking ---- */
 
-static void leave_use(struct database *db)
+void grip_leave_lease(struct connection *c)
 {
-	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->lease) == LEASE_YIELDS)
-		lease_end_if_unused(db);
+	if (!c->leases)
+		return;
+	c->leases = false;
+	if (atomic_fetch_sub(&c->db->holding, 1) == 1)
+		lease_end_if_unused(c->db);
+}
+
+/* After `data` is granted. */
+static int have_lease(struct connection *c)
+{
+	int rc = SQLITE_OK;
+
+	c->leases = true;
+	atomic_fetch_add(&c->db->holding, 1);
+	if (atomic_load(&c->db->lease) != LEASE_ON)
+		rc = lease_take(c->db);
+	if (rc)
+		grip_leave_lease(c);
+	return rc;
 }
 
 int grip_take(struct connection *c)
@@ -103,13 +120,13 @@ int grip_take(struct connection *c)
 	grips_make_room(db, c, GLOCK_SH);
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
-	if (!rc && atomic_load(&db->lease) != LEASE_ON) {
-		rc = lease_take(db);
+	if (!rc) {
+		rc = have_lease(c);
 		if (rc)
 			glock_dq(&c->holders[REQUEST_DATA]);
 	}
 	if (rc) {
-		leave_use(db);
+		atomic_fetch_sub(&db->in_use, 1);
 		return rc;
 	}
 	grip_count(&c->asked);
@@ -127,12 +144,13 @@ static void grip_release(struct connection *c)
 	struct database *db = c->db;
 
 	atomic_store(&c->holds_ex, false);
+	grip_leave_lease(c);
 	glock_dq(&c->holders[REQUEST_DATA]); /* -EINVAL if leave_writing() could not keep it */
 	if (c->has_reserved)
 		glock_dq(&c->holders[REQUEST_RESERVED]);
 	c->has_reserved = false;
 	grip_set(c, GRIP_NONE);
-	leave_use(db);
+	atomic_fetch_sub(&db->in_use, 1);
 }
 
 /* Returns whether a demand is due that the grip has to follow now. */
