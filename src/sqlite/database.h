@@ -105,6 +105,7 @@ struct database {
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
 	_Atomic uint64_t generation; /* of facts; never 0 */
 	_Atomic uint32_t in_use;     /* connections that have a grip, or are about to */
+	_Atomic uint32_t holding;    /* of those: have got `data`, and look at the lease (lease.c) */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
 	_Atomic uint64_t demands;    /* DEMAND_ */
 	char path[];
@@ -141,6 +142,7 @@ struct connection {
 	bool recovers;            /* rolls a hot journal back */
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
+	bool leases;              /* is counted in `holding` */
 	bool exclusive;           /* PRAGMA locking_mode=exclusive */
 	_Atomic bool queued[REQUESTS]; /* see `holders` */
 
@@ -243,15 +245,13 @@ bool level_sleep(int64_t us);
 int lease_take(struct database *db);
 /* Returns whether a program without this VFS waits until it may write. */
 bool lease_wanted(const struct database *db);
-/* Ends a lease that yields, once no connection uses the database. */
+/* Ends the lease if no connection has `data`. */
 void lease_end_if_unused(struct database *db);
 /* Tell other processes whether a transaction goes on. The mutex is held for the first one. */
 void lease_say_used(struct database *db);
 void lease_say_unused(struct database *db);
 /* Lets the lease end with the last grip, and asks all grips to end. */
 void lease_yield(struct database *db, uint64_t demand);
-/* The operation inval of `data`: another process takes it. */
-void lease_lost(struct glock *gl, unsigned int what);
 
 /* ---- file.c ---- */
 

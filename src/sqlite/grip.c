@@ -85,12 +85,31 @@ void grip_keep_counts(const struct connection *c)
 
 static void leave_use(struct database *db)
 {
-	if (atomic_fetch_sub(&db->in_use, 1) != 1)
-		return;
-	if (atomic_load(&db->lease) == LEASE_YIELDS)
-		lease_end_if_unused(db);
-	if (atomic_load(&db->says_used))
+	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->says_used))
 		lease_say_unused(db);
+}
+
+void grip_leave_lease(struct connection *c)
+{
+	if (!c->leases)
+		return;
+	c->leases = false;
+	if (atomic_fetch_sub(&c->db->holding, 1) == 1)
+		lease_end_if_unused(c->db);
+}
+
+/* After `data` is granted. */
+static int have_lease(struct connection *c)
+{
+	int rc = SQLITE_OK;
+
+	c->leases = true;
+	atomic_fetch_add(&c->db->holding, 1);
+	if (atomic_load(&c->db->lease) != LEASE_ON)
+		rc = lease_take(c->db);
+	if (rc)
+		grip_leave_lease(c);
+	return rc;
 }
 
 int grip_take(struct connection *c)
@@ -109,11 +128,12 @@ int grip_take(struct connection *c)
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
 	if (!rc) {
-		if (atomic_load(&db->lease) != LEASE_ON)
-			rc = lease_take(db);
+		rc = have_lease(c);
 		/* A writer may have PENDING without the lock: see level_give_back(). */
-		if (!rc && atomic_load(&db->pending))
+		if (!rc && atomic_load(&db->pending)) {
+			grip_leave_lease(c);
 			rc = SQLITE_BUSY;
+		}
 		if (rc)
 			glock_dq(&c->holders[REQUEST_DATA]);
 	}
@@ -136,6 +156,7 @@ static void grip_release(struct connection *c)
 	struct database *db = c->db;
 
 	atomic_store(&c->holds_ex, false);
+	grip_leave_lease(c);
 	glock_dq(&c->holders[REQUEST_DATA]); /* -EINVAL if leave_writing() could not keep it */
 	if (c->has_reserved)
 		glock_dq(&c->holders[REQUEST_RESERVED]);

@@ -47,6 +47,12 @@ void grip_follow(struct connection *c);
 /* Releases the grip, if the connection has one. */
 void grip_drop(struct connection *c);
 
+/*
+ * The connection no longer needs the lease, because it gives `data` up or has lost it. Before
+ * `data` is given up: the lease must not outlive it.
+ */
+void grip_leave_lease(struct connection *c);
+
 /* Keep other threads from a grip that is USED, until grip_disown(). */
 void grip_own(struct connection *c);
 void grip_disown(struct connection *c);
