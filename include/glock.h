@@ -159,9 +159,9 @@
  *   Memory of "local". The file also has the locks. If its file system has no memory for another
  *   lock, the library makes room in the space. This node gives back some of its idle locks, the
  *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
- *   as always. A request waits for that for about a second at most. A request with TRY or TRY_1CB
- *   does not wait. A lock that is held, wanted or referenced (glock_get()) is in use, and stays.
- *   Once memory is full of locks in use, or of other files, requests for more locks return -ENOSPC.
+ *   as always. A request waits for that for about a second at most. A try does not wait. A lock
+ *   that is held, wanted or referenced (glock_get()) is in use, and stays. Once memory is full of
+ *   locks in use, or of other files, requests for more locks return -ENOSPC.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
@@ -240,7 +240,9 @@ enum glock_type {
  * queue, which takes some thirty times as long.
  */
 #define GLOCK_MOVABLE 0x1000u
-#define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
+/* Not a flag of GFS2. As TRY, but a lock that another node only caches is free: see glock_nq(). */
+#define GLOCK_TRY_IDLE 0x2000u
+#define GLOCK_FLAGS_ALL 0x3fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -707,11 +709,21 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * recovered, unless with RECOVER. A try runs the operations that the try itself needs. A try waits
  * for no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
+ * With TRY_IDLE the request waits for one hand-over of an idle lock at most. A node without a
+ * holder gives the lock up at once, also within its hold time. A holder or an earlier request, here
+ * or elsewhere, is in the way: -EBUSY once that node has answered. The wait ends after four
+ * hand-overs, as measured for the type: -EAGAIN. But it lasts 50 ms at least and 1 s at most. So
+ * -EAGAIN stands for a node that is stopped or dead, or writes back for long. A TRY_IDLE that fails
+ * demands the lock, as TRY_1CB does. With "dlm" no node can say that it has a holder, and an idle
+ * lock stays for its hold time. There -EAGAIN stands for both, and -EBUSY for this node only.
+ *
  * The operations instantiate and lock run before this function returns; with ASYNC, before the
  * request is granted. The error of the operation is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask.
- *               Also: a stopped process keeps an internal lock of lock manager "local"
+ *               Also: a stopped process keeps an internal lock of lock manager "local".
+ *               TRY_IDLE: no holder is known, but the lock did not come in time
+ *   -EBUSY      TRY_IDLE: the lock is in use, or wanted by an earlier request
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
  *   -ECANCELED  glock_cancel() took the request back
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
@@ -720,7 +732,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *               the holder is queued already, and stays so. Also: the program has no reference
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
  *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
- *               TRY and TRY_1CB also: idle locks are only now given back, so try again
+ *               a try also: idle locks are only now given back, so try again
  *   -ESHUTDOWN  the space is being closed
  * or the error of the type's instantiate, lock or xmote_bh operation. After an error the holder is
  * not queued. The program may use the holder again, after glock_holder_init() or as it is. `where`

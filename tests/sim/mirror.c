@@ -144,6 +144,7 @@ static enum world_reply reply_kind(int status)
 	case 0:
 		return GRANTED;
 	case -EAGAIN:
+	case -EBUSY:
 		return TRY_AGAIN;
 	case -EDEADLK:
 		return DEADLOCK;

@@ -73,7 +73,7 @@
 /* The same: the program named a notifier. */
 #define GLOCK__NOTIFIES 0x40000000u
 /* The flags of a request that would rather fail than wait. */
-#define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+#define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB | GLOCK_TRY_IDLE)
 
 struct glock__holder {
 	union {
@@ -136,6 +136,7 @@ struct glock__work {
 enum glock__reply {
 	GLOCK__GRANTED,
 	GLOCK__TRY_AGAIN,
+	GLOCK__IN_USE, /* see GLOCK__LKF_IDLE */
 	GLOCK__DEADLOCK,
 	GLOCK__CANCELED,
 	GLOCK__ERROR,

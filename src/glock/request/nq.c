@@ -80,8 +80,9 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type of this glock does not have this mode");
 	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
-	    (gh->flags & GLOCK__TRIES) == GLOCK__TRIES)
-		return mistake(gl, gh, "a flag is unknown, or TRY and TRY_1CB are combined");
+	    __builtin_popcount(gh->flags & GLOCK__TRIES) > 1)
+		return mistake(
+		    gl, gh, "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY cannot be combined with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
@@ -191,12 +192,14 @@ GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *
 }
 
 /* Tells whether a try would have to wait for a demote: for its holders or for its operations. */
-static bool demote_is_in_the_way(struct glock *gl)
+static bool demote_is_in_the_way(struct glock *gl, bool waits)
 {
+	bool ops = gl_type(gl)->has_ops && !waits;
+
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
-		return gl_type(gl)->has_ops;
+		return ops;
 	return gl->flags & GLOCK__F_DEMOTE && glock__demote_target(gl) != gl->state &&
-	       (gl_type(gl)->has_ops || glock__is_held(gl));
+	       (ops || glock__is_held(gl));
 }
 
 /*
@@ -216,18 +219,20 @@ static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder 
 
 /*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
- * request, or for an operation that runs or is due on this node.
+ * request, or for an operation that runs or is due on this node. TRY_IDLE waits for an operation.
  */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
+	const bool idle = gh->flags & GLOCK_TRY_IDLE;
+
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
 	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		return try_is_futile_in_linux(gl, gh);
-	if (demote_is_in_the_way(gl) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
+	if (demote_is_in_the_way(gl, idle) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
 		return true;
 	/* The unlock operation runs, or a request that was taken back. */
-	if (gl->flags & GLOCK__F_LOCK && gl_type(gl)->has_ops && !glock__first_waiter(gl))
+	if (gl->flags & GLOCK__F_LOCK && gl_type(gl)->has_ops && !glock__first_waiter(gl) && !idle)
 		return true;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
@@ -235,7 +240,8 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 
 		if (gh_state(other) & GLOCK__H_HOLDER)
 			continue;
-		if (!(other->flags & GLOCK__TRIES) || gh_state(other) & GLOCK__H_ENTERING)
+		if (idle || other->flags & GLOCK_TRY_IDLE || !(other->flags & GLOCK__TRIES) ||
+		    gh_state(other) & GLOCK__H_ENTERING)
 			return true;
 	}
 	return false;
@@ -263,7 +269,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return err;
 	if (try_is_futile(gl, gh)) {
 		gl_busy(gl)->more->counts.tries_failed++;
-		return -EAGAIN;
+		return gh->flags & GLOCK_TRY_IDLE ? -EBUSY : -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__hold_asked(gl, gh->mode);
@@ -361,6 +367,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	granted = !err && !notifies && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
+	else if (!err && !notifies && gh->flags & GLOCK_TRY_IDLE)
+		glock__deadline_set(gl, gh); /* late, because most requests have an answer by now */
 	gl_unlock(gl);
 	if (inline_work && (err || glock_poll(pub)))
 		glock__inline_end(gl);

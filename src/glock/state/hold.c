@@ -41,6 +41,9 @@ enum {
 	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
 	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
+	IDLE_HANDOVERS = 4, /* TRY_IDLE waits for so many, but not shorter or longer than: */
+	IDLE_MIN_NS = 50000000,
+	IDLE_MAX_NS = 1000000000,
 };
 
 static struct glock__hold_state *state_of(const struct glock *gl)
@@ -401,6 +404,14 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 }
 
 /* ---- the cost of a hand-over ---- */
+
+int64_t glock__hold_idle(const struct glock *gl)
+{
+	const struct glock__lent *l = glock__lent_of(gl);
+	const struct glock__policy p = l ? l->policy : glock__policy_of_type(gl);
+
+	return later(IDLE_MIN_NS, earlier(IDLE_HANDOVERS * hand_over(&p.hold), IDLE_MAX_NS));
+}
 
 void glock__hold_granted(struct glock *gl, enum glock_mode mode)
 {

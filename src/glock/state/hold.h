@@ -16,6 +16,8 @@
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to);
 /* Returns the same for a demand that waits already. */
 int64_t glock__hold_look(struct glock *gl);
+/* Returns for how long a request with TRY_IDLE waits for a hand-over. */
+int64_t glock__hold_idle(const struct glock *gl);
 /* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);
 /* A holder was let go in that mode, and is out of list and word. The word is closed. */

@@ -72,7 +72,8 @@
 #define GLOCK__FAST_FOLD ((GLOCK__FAST_COUNT_SH | GLOCK__FAST_COUNT_EX) * GLOCK__BIAS_AFTER)
 
 /* A holder with other flags joins the queue. */
-#define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC | GLOCK_NOBLOCK)
+#define GLOCK__FAST_FLAGS                                                                          \
+	(GLOCK_TRY | GLOCK_TRY_IDLE | GLOCK_SKIP | GLOCK_ASYNC | GLOCK_NOBLOCK)
 /* A movable holder with other flags joins the queue, too. */
 #define GLOCK__MOVABLE_FLAGS (GLOCK__FAST_FLAGS | GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID)
 
