@@ -149,6 +149,7 @@ struct connection {
 	uint64_t id;
 	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
 	_Atomic int64_t granted;  /* when the grip became EX */
+	_Atomic uint32_t kept_before; /* `writes_kept` at that time */
 	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
 	int64_t looked, wanted_since;
 
