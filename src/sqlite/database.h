@@ -105,7 +105,7 @@ struct database {
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
 	_Atomic uint64_t generation; /* of facts; never 0 */
 	_Atomic uint32_t in_use;     /* connections that have a grip, or are about to */
-	_Atomic uint32_t holding;    /* of those: have got `data`, and look at the lease (lease.c) */
+	_Atomic uint32_t holding;    /* those with `data`, which look at the lease (lease.c) */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
 	_Atomic uint64_t demands;    /* DEMAND_ */
 	char path[];
@@ -118,8 +118,8 @@ enum request {
 };
 
 /*
- * SQLite's file. The file of the VFS below follows in the same memory. What a cached read
- * transaction needs comes first, because these are two cache lines.
+ * SQLite's file. The file of the VFS below follows in the same memory. The members of a cached read
+ * transaction come first, because they take two cache lines.
  */
 struct connection {
 	sqlite3_file file;
@@ -150,6 +150,7 @@ struct connection {
 	uint64_t id;
 	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
 	_Atomic int64_t granted;  /* when the grip became EX */
+	_Atomic uint32_t kept_before; /* `writes_kept` at that time */
 	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
 	int64_t looked, wanted_since;
 

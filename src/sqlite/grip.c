@@ -7,6 +7,7 @@
 
 enum {
 	UNUSED_NS = 100000,     /* without a transaction, until a grip in EX counts as unused */
+	WRITE_NS = 50000,       /* of the time `hold` for each write; most writes take less */
 	WEAKEN_NS = 2000000,    /* of one transaction, until its grip is weakened for others */
 	SAY_USED_NS = 10000000, /* of one transaction, until other processes are told */
 	LOOK_USED_NS = 1000000,
@@ -165,6 +166,19 @@ static void grip_release(struct connection *c)
 	leave_use(db);
 }
 
+/*
+ * Returns whether a grip in EX had its turn. The number of writes is limited as well, because a
+ * turn of a time only has few writes if other programs take the CPU meanwhile.
+ */
+static bool grip_had_its_turn(const struct connection *c, int64_t now)
+{
+	uint32_t writes = atomic_load_explicit(&c->writes_kept, memory_order_relaxed) -
+			  atomic_load_explicit(&c->kept_before, memory_order_relaxed);
+
+	return now - atomic_load(&c->granted) >= c->db->hold ||
+	       writes >= (uint64_t)c->db->hold / WRITE_NS;
+}
+
 /* Returns whether a demand is due that the grip has to follow now. */
 static bool grip_must_go(const struct connection *c)
 {
@@ -174,7 +188,7 @@ static bool grip_must_go(const struct connection *c)
 		return false;
 	if (!atomic_load(&c->holds_ex) || new >= DEMAND_LOST)
 		return new >= DEMAND_ALL;
-	return level_now() - atomic_load(&c->granted) >= c->db->hold;
+	return grip_had_its_turn(c, level_now());
 }
 
 /* A demand that came before IDLE found nothing to take. */
@@ -289,7 +303,7 @@ static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, i
 			return false;
 		return job_take(job, c, GRIP_IDLE);
 	}
-	if (unused || now - atomic_load(&c->granted) >= c->db->hold)
+	if (unused || grip_had_its_turn(c, now))
 		return job_take(job, c, GRIP_IDLE);
 	if (uses != c->uses_seen) {
 		c->uses_seen = uses;

@@ -9,10 +9,11 @@
  *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
  *     the last grip, and no new grip begins until the program is done.
  *
- * A connection that has got `data` counts itself in `holding`, and then looks at the lease. It counts
- * until just before it gives `data` up. A thread that ends the lease marks the lease before it looks
- * at `holding`. Both are sequentially consistent, so at least one of the two sees the other. So the
- * lease is there only while the process has `data`, or while a writer of it keeps `reserved`.
+ * A connection with `data` counts itself in `holding`, and then looks at the lease. The connection
+ * counts until just before it gives `data` up. A thread that ends the lease marks the lease before
+ * it looks at `holding`. Both are sequentially consistent, so at least one of the two sees the
+ * other. So the lease is there only while the process has `data`, or while a writer of it keeps
+ * `reserved`.
  */
 #include "bytes.h"
 #include "database.h"
