@@ -38,6 +38,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A function that a cached read transaction does not call, kept out of those that it calls. */
+#define SQLITE_SLOW __attribute__((noinline))
+
 enum {
 	TYPE_DATA = GLOCK_TYPE_OWN,
 	TYPE_RESERVED,
@@ -102,6 +105,7 @@ struct database {
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
 	_Atomic uint64_t generation; /* of facts; never 0 */
 	_Atomic uint32_t in_use;     /* connections that have a grip, or are about to */
+	_Atomic uint32_t holding;    /* those with `data`, which look at the lease (lease.c) */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
 	_Atomic uint64_t demands;    /* DEMAND_ */
 	char path[];
@@ -113,29 +117,40 @@ enum request {
 	REQUESTS,
 };
 
-/* SQLite's file. The file of the VFS below follows in the same memory. */
+/*
+ * SQLite's file. The file of the VFS below follows in the same memory. The members of a cached read
+ * transaction come first, because they take two cache lines.
+ */
 struct connection {
 	sqlite3_file file;
 	sqlite3_file *real;
 	struct database *db;
-	struct connection *next;
 	const char *journal, *wal; /* SQLite's pointers: it passes the same ones */
-	uint64_t id;
-	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
 	unsigned int forks; /* of the process that opened it */
 	int level;          /* SQLITE_LOCK_ */
-	bool recovers;      /* rolls a hot journal back */
-	bool exclusive;     /* PRAGMA locking_mode=exclusive */
 
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
 	_Atomic uint32_t grip;    /* enum grip */
-	_Atomic bool holds_ex;    /* the grip is in EX */
-	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
-	bool has_reserved;        /* has `reserved` in EX */
-	bool writes;              /* has the byte RESERVED */
-	_Atomic int64_t granted;  /* when the grip became EX */
+	unsigned int facts;
+	uint64_t facts_of;        /* the generation */
 	_Atomic uint64_t noted;   /* the demands before the grip was asked for */
 	_Atomic uint32_t uses, asked, writes_kept; /* see struct uses */
+	unsigned char counter[COUNTER_SIZE];
+	sqlite3_int64 size;
+	_Atomic bool holds_ex;    /* the grip is in EX */
+	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
+	bool recovers;            /* rolls a hot journal back */
+	bool has_reserved;        /* has `reserved` in EX */
+	bool writes;              /* has the byte RESERVED */
+	bool leases;              /* is counted in `holding` */
+	bool exclusive;           /* PRAGMA locking_mode=exclusive */
+	_Atomic bool queued[REQUESTS]; /* see `holders` */
+
+	struct connection *next;
+	uint64_t id;
+	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
+	_Atomic int64_t granted;  /* when the grip became EX */
+	_Atomic uint32_t kept_before; /* `writes_kept` at that time */
 	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
 	int64_t looked, wanted_since;
 
@@ -144,15 +159,9 @@ struct connection {
 	 * its holder, `busy` keeps others from it. Changes under the database's mutex.
 	 */
 	struct glock_holder holders[REQUESTS];
-	_Atomic bool queued[REQUESTS];
 	bool busy[REQUESTS];
 	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
 	bool waited[REQUESTS]; /* for as long as an owner needs that runs; only its thread */
-
-	uint64_t facts_of; /* the generation */
-	unsigned int facts;
-	unsigned char counter[COUNTER_SIZE];
-	sqlite3_int64 size;
 };
 
 /* ---- database.c ---- */
@@ -237,23 +246,30 @@ bool level_sleep(int64_t us);
 int lease_take(struct database *db);
 /* Returns whether a program without this VFS waits until it may write. */
 bool lease_wanted(const struct database *db);
-/* Ends a lease that yields, once no connection uses the database. */
+/* Ends the lease if no connection has `data`. */
 void lease_end_if_unused(struct database *db);
 /* Tell other processes whether a transaction goes on. The mutex is held for the first one. */
 void lease_say_used(struct database *db);
 void lease_say_unused(struct database *db);
 /* Lets the lease end with the last grip, and asks all grips to end. */
 void lease_yield(struct database *db, uint64_t demand);
-/* The operation inval of `data`: another process takes it. */
-void lease_lost(struct glock *gl, unsigned int what);
 
 /* ---- file.c ---- */
 
 /* The methods of a main database. */
 extern const sqlite3_io_methods file_methods;
-/* Returns whether the connection knows that the file with that path does not exist. */
-bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact,
-		       const char *path);
+/* Returns whether the file with that path does not exist. The connection remembers the fact. */
+bool file_is_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path);
+
+/*
+ * Returns whether the connection has that fact now. A connection that writes begins a new
+ * generation of facts, so there is no need to look for one.
+ */
+static inline bool connection_has(const struct connection *c, unsigned int fact)
+{
+	return c->facts & fact && c->level == SQLITE_LOCK_SHARED &&
+	       c->facts_of == atomic_load(&c->db->generation);
+}
 
 /* ---- journal.c ---- */
 

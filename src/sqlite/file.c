@@ -5,7 +5,7 @@
  * Everything else goes to the file of the VFS below, with no change. So each write and each fsync
  * is the same as without this VFS.
  */
-#include "database.h"
+#include "grip.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,16 +36,6 @@ static unsigned int *facts_of(struct connection *c)
 		c->facts = 0;
 	}
 	return &c->facts;
-}
-
-/*
- * Returns whether the connection has that fact now. A connection that writes begins a new
- * generation of facts, so there is no need to look for one.
- */
-static inline bool has_fact(const struct connection *c, unsigned int fact)
-{
-	return c->facts & fact && c->level == SQLITE_LOCK_SHARED &&
-	       c->facts_of == atomic_load(&c->db->generation);
 }
 
 /* Returns whether a journal is there but says nothing: it is empty, or begins with a 0. */
@@ -80,14 +70,12 @@ static bool database_has_pages(struct connection *c)
 	return !c->real->pMethods->xFileSize(c->real, &size) && size;
 }
 
-bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
+bool file_is_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
 {
 	unsigned int *facts;
 	uint64_t of;
 	int there = 0;
 
-	if (has_fact(c, fact))
-		return true;
 	facts = facts_of(c);
 	of = c->facts_of;
 	if (!facts)
@@ -107,8 +95,13 @@ bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fac
 static int file_lock(sqlite3_file *file, int level)
 {
 	struct connection *c = connection_of(file);
-	int rc = level_up(c, level);
+	int rc = SQLITE_OK;
 
+	if (level == SQLITE_LOCK_SHARED && c->level == SQLITE_LOCK_NONE &&
+	    c->forks == database_forks && grip_begin(c))
+		c->level = SQLITE_LOCK_SHARED;
+	else
+		rc = level_up(c, level);
 	if (!rc) {
 		current.c = c;
 		current.closes = atomic_load_explicit(&connections_closed, memory_order_relaxed);
@@ -118,7 +111,14 @@ static int file_lock(sqlite3_file *file, int level)
 
 static int file_unlock(sqlite3_file *file, int level)
 {
-	return level_down(connection_of(file), level);
+	struct connection *c = connection_of(file);
+
+	if (level != SQLITE_LOCK_NONE || c->level != SQLITE_LOCK_SHARED || c->recovers ||
+	    c->forks != database_forks)
+		return level_down(c, level);
+	grip_end(c);
+	c->level = SQLITE_LOCK_NONE;
+	return SQLITE_OK;
 }
 
 static int file_check_reserved(sqlite3_file *file, int *out)
@@ -140,7 +140,7 @@ static int file_close(sqlite3_file *file)
 }
 
 /* Another process may write meanwhile, so pages would be of two moments. */
-static int refuse_read(const struct connection *c)
+static SQLITE_SLOW int refuse_read(const struct connection *c)
 {
 	say(SQLITE_IOERR_READ, "%s: not read, because %s", c->db->path,
 	    c->forks != database_forks ? "the connection belongs to the parent process"
@@ -148,22 +148,11 @@ static int refuse_read(const struct connection *c)
 	return SQLITE_IOERR_READ;
 }
 
-static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
+static SQLITE_SLOW int read_counter(struct connection *c, void *to)
 {
-	struct connection *c = connection_of(file);
-	unsigned int *facts;
-	int rc;
+	unsigned int *facts = facts_of(c);
+	int rc = c->real->pMethods->xRead(c->real, to, COUNTER_SIZE, COUNTER_AT);
 
-	if (atomic_load_explicit(&c->unlocked, memory_order_relaxed))
-		return refuse_read(c);
-	if (at != COUNTER_AT || n != COUNTER_SIZE)
-		return c->real->pMethods->xRead(c->real, to, n, at);
-	if (has_fact(c, FACT_COUNTER)) {
-		memcpy(to, c->counter, COUNTER_SIZE);
-		return SQLITE_OK;
-	}
-	facts = facts_of(c);
-	rc = c->real->pMethods->xRead(c->real, to, n, at);
 	if (!rc && facts) {
 		memcpy(c->counter, to, COUNTER_SIZE);
 		*facts |= FACT_COUNTER;
@@ -171,23 +160,40 @@ static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 	return rc;
 }
 
-static int file_size(sqlite3_file *file, sqlite3_int64 *size)
+static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 {
 	struct connection *c = connection_of(file);
-	unsigned int *facts;
-	int rc;
 
-	if (has_fact(c, FACT_SIZE)) {
-		*size = c->size;
-		return SQLITE_OK;
-	}
-	facts = facts_of(c);
-	rc = c->real->pMethods->xFileSize(c->real, size);
+	if (atomic_load_explicit(&c->unlocked, memory_order_relaxed))
+		return refuse_read(c);
+	if (at != COUNTER_AT || n != COUNTER_SIZE)
+		return c->real->pMethods->xRead(c->real, to, n, at);
+	if (!connection_has(c, FACT_COUNTER))
+		return read_counter(c, to);
+	memcpy(to, c->counter, COUNTER_SIZE);
+	return SQLITE_OK;
+}
+
+static SQLITE_SLOW int read_size(struct connection *c, sqlite3_int64 *size)
+{
+	unsigned int *facts = facts_of(c);
+	int rc = c->real->pMethods->xFileSize(c->real, size);
+
 	if (!rc && facts) {
 		c->size = *size;
 		*facts |= FACT_SIZE;
 	}
 	return rc;
+}
+
+static int file_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+	struct connection *c = connection_of(file);
+
+	if (!connection_has(c, FACT_SIZE))
+		return read_size(c, size);
+	*size = c->size;
+	return SQLITE_OK;
 }
 
 /* A process whose locks are gone must not write: others have the database. */

@@ -7,6 +7,7 @@
 
 enum {
 	UNUSED_NS = 100000,     /* without a transaction, until a grip in EX counts as unused */
+	WRITE_NS = 50000,       /* of the time `hold` for each write; most writes take less */
 	WEAKEN_NS = 2000000,    /* of one transaction, until its grip is weakened for others */
 	SAY_USED_NS = 10000000, /* of one transaction, until other processes are told */
 	LOOK_USED_NS = 1000000,
@@ -60,13 +61,6 @@ void grip_disown(struct connection *c)
 	grip_set(c, GRIP_USED);
 }
 
-/* Only the thread that works on the connection counts, so the addition need not be atomic. */
-void grip_count(_Atomic uint32_t *n)
-{
-	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
-
 static void uses_add(struct uses *to, const struct connection *c)
 {
 	to->all += atomic_load_explicit(&c->uses, memory_order_relaxed);
@@ -92,12 +86,31 @@ void grip_keep_counts(const struct connection *c)
 
 static void leave_use(struct database *db)
 {
-	if (atomic_fetch_sub(&db->in_use, 1) != 1)
-		return;
-	if (atomic_load(&db->lease) == LEASE_YIELDS)
-		lease_end_if_unused(db);
-	if (atomic_load(&db->says_used))
+	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->says_used))
 		lease_say_unused(db);
+}
+
+void grip_leave_lease(struct connection *c)
+{
+	if (!c->leases)
+		return;
+	c->leases = false;
+	if (atomic_fetch_sub(&c->db->holding, 1) == 1)
+		lease_end_if_unused(c->db);
+}
+
+/* After `data` is granted. */
+static int have_lease(struct connection *c)
+{
+	int rc = SQLITE_OK;
+
+	c->leases = true;
+	atomic_fetch_add(&c->db->holding, 1);
+	if (atomic_load(&c->db->lease) != LEASE_ON)
+		rc = lease_take(c->db);
+	if (rc)
+		grip_leave_lease(c);
+	return rc;
 }
 
 int grip_take(struct connection *c)
@@ -116,11 +129,12 @@ int grip_take(struct connection *c)
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
 	if (!rc) {
-		if (atomic_load(&db->lease) != LEASE_ON)
-			rc = lease_take(db);
+		rc = have_lease(c);
 		/* A writer may have PENDING without the lock: see level_give_back(). */
-		if (!rc && atomic_load(&db->pending))
+		if (!rc && atomic_load(&db->pending)) {
+			grip_leave_lease(c);
 			rc = SQLITE_BUSY;
+		}
 		if (rc)
 			glock_dq(&c->holders[REQUEST_DATA]);
 	}
@@ -143,12 +157,26 @@ static void grip_release(struct connection *c)
 	struct database *db = c->db;
 
 	atomic_store(&c->holds_ex, false);
+	grip_leave_lease(c);
 	glock_dq(&c->holders[REQUEST_DATA]); /* -EINVAL if leave_writing() could not keep it */
 	if (c->has_reserved)
 		glock_dq(&c->holders[REQUEST_RESERVED]);
 	c->has_reserved = false;
 	grip_set(c, GRIP_NONE);
 	leave_use(db);
+}
+
+/*
+ * Returns whether a grip in EX had its turn. The number of writes is limited as well, because a
+ * turn of a time only has few writes if other programs take the CPU meanwhile.
+ */
+static bool grip_had_its_turn(const struct connection *c, int64_t now)
+{
+	uint32_t writes = atomic_load_explicit(&c->writes_kept, memory_order_relaxed) -
+			  atomic_load_explicit(&c->kept_before, memory_order_relaxed);
+
+	return now - atomic_load(&c->granted) >= c->db->hold ||
+	       writes >= (uint64_t)c->db->hold / WRITE_NS;
 }
 
 /* Returns whether a demand is due that the grip has to follow now. */
@@ -160,12 +188,18 @@ static bool grip_must_go(const struct connection *c)
 		return false;
 	if (!atomic_load(&c->holds_ex) || new >= DEMAND_LOST)
 		return new >= DEMAND_ALL;
-	return level_now() - atomic_load(&c->granted) >= c->db->hold;
+	return grip_had_its_turn(c, level_now());
 }
 
-void grip_end(struct connection *c)
+/* A demand that came before IDLE found nothing to take. */
+void grip_follow(struct connection *c)
 {
-	grip_count(&c->uses);
+	if (grip_must_go(c) && grip_try(c, GRIP_IDLE, GRIP_TAKEN))
+		grip_release(c);
+}
+
+void grip_end_slowly(struct connection *c)
+{
 	if (c->queued[REQUEST_RESERVED] || grip_must_go(c)) {
 		grip_own(c);
 		grip_release(c);
@@ -173,9 +207,7 @@ void grip_end(struct connection *c)
 	}
 	while (!grip_try(c, GRIP_USED, GRIP_IDLE) && !grip_try(c, GRIP_OWN, GRIP_IDLE))
 		grip_settle(c);
-	/* A demand that came before IDLE found nothing to take. */
-	if (grip_must_go(c) && grip_try(c, GRIP_IDLE, GRIP_TAKEN))
-		grip_release(c);
+	grip_follow(c);
 }
 
 void grip_drop(struct connection *c)
@@ -271,7 +303,7 @@ static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, i
 			return false;
 		return job_take(job, c, GRIP_IDLE);
 	}
-	if (unused || now - atomic_load(&c->granted) >= c->db->hold)
+	if (unused || grip_had_its_turn(c, now))
 		return job_take(job, c, GRIP_IDLE);
 	if (uses != c->uses_seen) {
 		c->uses_seen = uses;

@@ -41,10 +41,17 @@ static inline bool grip_begin(struct connection *c)
 
 /* Takes the grip in SH, and the lease. Returns an SQLite result. */
 int grip_take(struct connection *c);
-/* Ends a transaction. Keeps the grip unless a demand is due. */
-void grip_end(struct connection *c);
+/* The two parts of grip_end() for a grip that is wanted: before IDLE, and afterwards. */
+void grip_end_slowly(struct connection *c);
+void grip_follow(struct connection *c);
 /* Releases the grip, if the connection has one. */
 void grip_drop(struct connection *c);
+
+/*
+ * The connection no longer needs the lease, because it gives `data` up or has lost it. Before
+ * `data` is given up: the lease must not outlive it.
+ */
+void grip_leave_lease(struct connection *c);
 
 /* Keep other threads from a grip that is USED, until grip_disown(). */
 void grip_own(struct connection *c);
@@ -53,8 +60,31 @@ void grip_disown(struct connection *c);
 /* Asks the connections of this process to make room for a request in that mode. */
 void grips_make_room(struct database *db, const struct connection *c, enum glock_mode mode);
 
-/* Counts one more, for the thread that works on the connection. */
-void grip_count(_Atomic uint32_t *n);
+/* Only the thread that works on the connection counts, so the addition need not be atomic. */
+static inline void grip_count(_Atomic uint32_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static inline bool grip_is_wanted(const struct connection *c)
+{
+	return c->queued[REQUEST_RESERVED] ||
+	       atomic_load(&c->db->demands) != atomic_load(&c->noted);
+}
+
+/* Ends a transaction. Keeps the grip unless a demand is due. */
+static inline void grip_end(struct connection *c)
+{
+	uint32_t used = GRIP_USED;
+
+	grip_count(&c->uses);
+	if (grip_is_wanted(c) || !atomic_compare_exchange_strong(&c->grip, &used, GRIP_IDLE))
+		grip_end_slowly(c);
+	else if (grip_is_wanted(c))
+		grip_follow(c);
+}
+
 /* Keeps the counts of a connection that is closed. The database's mutex is held. */
 void grip_keep_counts(const struct connection *c);
 /* Sums the transactions of all connections. The database's mutex is held. */

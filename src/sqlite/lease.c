@@ -9,9 +9,11 @@
  *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
  *     the last grip, and no new grip begins until the program is done.
  *
- * A connection counts itself in `in_use` before it takes its grip (grip.h) and looks at the lease.
- * It counts until the grip ends. The service thread ends the lease before it looks at `in_use`.
- * Both are sequentially consistent, so at least one of the two sees the other.
+ * A connection with `data` counts itself in `holding`, and then looks at the lease. The connection
+ * counts until just before it gives `data` up. A thread that ends the lease marks the lease before
+ * it looks at `holding`. Both are sequentially consistent, so at least one of the two sees the
+ * other. So the lease is there only while the process has `data`, or while a writer of it keeps
+ * `reserved`.
  */
 #include "bytes.h"
 #include "database.h"
@@ -84,9 +86,17 @@ int lease_take(struct database *db)
 
 void lease_end_if_unused(struct database *db)
 {
+	uint32_t before;
+
 	pthread_mutex_lock(&db->mutex);
-	if (atomic_load(&db->lease) == LEASE_YIELDS && !atomic_load(&db->in_use))
-		lease_end(db);
+	before = atomic_load(&db->lease);
+	if (before != LEASE_OFF) {
+		atomic_store(&db->lease, LEASE_YIELDS);
+		if (!atomic_load(&db->holding))
+			lease_end(db);
+		else
+			atomic_store(&db->lease, before);
+	}
 	pthread_mutex_unlock(&db->mutex);
 }
 
@@ -117,33 +127,16 @@ void lease_say_unused(struct database *db)
 
 void lease_yield(struct database *db, uint64_t demand)
 {
-	uint32_t on = LEASE_ON;
+	bool yields;
 
-	if (!atomic_compare_exchange_strong(&db->lease, &on, LEASE_YIELDS))
+	pthread_mutex_lock(&db->mutex);
+	yields = atomic_load(&db->lease) == LEASE_ON;
+	if (yields)
+		atomic_store(&db->lease, LEASE_YIELDS);
+	pthread_mutex_unlock(&db->mutex);
+	if (!yields)
 		return;
 	atomic_fetch_add(&db->demands, demand);
-	if (!atomic_load(&db->in_use))
+	if (!atomic_load(&db->holding))
 		lease_end_if_unused(db);
-}
-
-/* ---- another process ---- */
-
-static void lease_lost_of(struct database *db, void *arg)
-{
-	const struct glock *gl = arg;
-
-	if (db->data != gl)
-		return;
-	pthread_mutex_lock(&db->mutex);
-	if (atomic_load(&db->lease) != LEASE_OFF)
-		lease_end(db);
-	else
-		database_forget(db);
-	pthread_mutex_unlock(&db->mutex);
-}
-
-void lease_lost(struct glock *gl, unsigned int what)
-{
-	(void)what;
-	database_each(lease_lost_of, gl);
 }

@@ -139,6 +139,7 @@ static int take_data_exclusively(struct connection *c)
 		rc = request_glock(c, REQUEST_DATA, GLOCK_EX, 0, READERS_NS);
 	if (!rc) {
 		atomic_store(&c->granted, level_now());
+		atomic_store(&c->kept_before, atomic_load(&c->writes_kept));
 		atomic_store(&c->holds_ex, true);
 	}
 	return rc;

@@ -219,6 +219,17 @@ static int request_wait(struct connection *c, enum request r, int64_t byte, int6
 }
 
 /*
+ * A writer keeps `reserved` by its grip, and gives it back with the grip. Cached, it would cost the
+ * next writer a hand-over.
+ */
+static unsigned int flags_of(enum glock_mode mode, enum request r)
+{
+	if (mode == GLOCK_SH)
+		return GLOCK_ASYNC | GLOCK_EXACT;
+	return GLOCK_ASYNC | (r == REQUEST_RESERVED && mode == GLOCK_EX ? GLOCK_NOCACHE : 0);
+}
+
+/*
  * The library weakens no glock with holders. A holder in SH on a glock in EX would keep readers of
  * other processes out. So a request for SH does not take EX.
  */
@@ -227,7 +238,7 @@ static int request_ask(struct connection *c, enum request r, enum glock_mode mod
 	struct glock_holder *gh = &c->holders[r];
 
 	glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-			  GLOCK_ASYNC | (mode == GLOCK_SH ? GLOCK_EXACT : 0));
+			  flags_of(mode, r));
 	glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
 	return glock_nq(gh);
 }
@@ -247,8 +258,10 @@ int request_shared_again(struct connection *c)
 		rc = level_error(c, err, "weakens the lock");
 	else if (atomic_load(&c->db->lease) == LEASE_OFF) /* one that yields goes later */
 		rc = lease_take(c->db);
-	if (rc)
+	if (rc) {
+		grip_leave_lease(c);
 		glock_dq(gh);
+	}
 	return rc;
 }
 

@@ -62,12 +62,17 @@ static void data_lost(struct glock_holder *gh)
 {
 	struct database *db = glock_object(glock_of(gh));
 
-	if (db)
-		database_wanted(db, DEMAND_LOST);
+	if (!db)
+		return;
+	database_forget(db);
+	database_wanted(db, DEMAND_LOST);
 }
 
+/*
+ * None of them may block, so the thread that ends a grip hands the lock over itself. With an
+ * operation `inval` a thread of the library would have to be woken for that.
+ */
 static const struct glock_ops data_ops = {.size = sizeof(data_ops),
-					  .inval = lease_lost,
 					  .dump = dump_path,
 					  .callback = data_wanted,
 					  .lost = data_lost};

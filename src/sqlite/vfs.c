@@ -181,17 +181,26 @@ static struct connection *connection_with(const char *path, unsigned int *fact)
 	return c;
 }
 
+static SQLITE_SLOW int look_for(struct connection *c, unsigned int fact, const char *path, int *out)
+{
+	*out = 0;
+	if (file_is_absent(base, c, fact, path))
+		return SQLITE_OK;
+	return base->xAccess(base, path, SQLITE_ACCESS_EXISTS, out);
+}
+
 static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 {
 	unsigned int fact;
 	struct connection *c = flags == SQLITE_ACCESS_EXISTS ? connection_with(path, &fact) : NULL;
 
 	(void)vfs;
-	if (c && file_known_absent(base, c, fact, path)) {
-		*out = 0;
-		return SQLITE_OK;
-	}
-	return base->xAccess(base, path, flags, out);
+	if (!c)
+		return base->xAccess(base, path, flags, out);
+	if (!connection_has(c, fact))
+		return look_for(c, fact, path, out);
+	*out = 0;
+	return SQLITE_OK;
 }
 
 static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)

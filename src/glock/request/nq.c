@@ -339,7 +339,9 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	notifies = gh->flags & GLOCK__NOTIFIES;
 	if (notifies)
 		glock__notify_begin(gh);
-	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl, gh);
+	/* Without operations this thread itself sends the request, also if it does not wait. */
+	inline_work = !(gh->flags & GLOCK_NOBLOCK) && !(async && gl_type(gl)->has_ops) &&
+		      glock__inline_begin(gl, gh);
 	if (!lock_referenced(gl)) {
 		if (inline_work)
 			glock__inline_end(gl);
@@ -370,7 +372,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	else if (!err && !notifies && gh->flags & GLOCK_TRY_IDLE)
 		glock__deadline_set(gl, gh); /* late, because most requests have an answer by now */
 	gl_unlock(gl);
-	if (inline_work && (err || glock_poll(pub)))
+	if (inline_work && (err || async || glock_poll(pub)))
 		glock__inline_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
