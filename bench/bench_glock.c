@@ -2,11 +2,14 @@
 /*
  * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
- *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
+ *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside those of a mutex;
+ *	                            also holders that no thread owns: MOVABLE, and an owner
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock,
- *and beside 8 threads on 8 glocks bench_glock revoke          the revocation of a bias of 1, 64 and
- *1,000 idle readers, beside the same request without a bias bench_glock lookups
- *glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads bench_glock many GLOCKS [LOCKMAN]
+ *	                            and beside 8 threads on 8 glocks
+ *	bench_glock revoke          the revocation of a bias of 1, 64 and 1,000 idle readers, beside
+ *	                            the same request without a bias
+ *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
+ *	bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
  * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
@@ -121,13 +124,15 @@ static double time_rwlock(pthread_rwlock_t *l)
 	return (now() - began) / PAIRS * 1e9;
 }
 
-static double time_glock(enum glock_mode mode)
+static double time_glock(struct glock *glock, enum glock_mode mode, unsigned int flags,
+			 uint64_t owner)
 {
 	struct glock_holder gh;
 	double began;
 	int err = 0;
 
-	glock_holder_init(&gh, gl, mode, 0);
+	glock_holder_init(&gh, glock, mode, flags);
+	glock_holder_owner(&gh, owner);
 	began = now();
 	for (int i = 0; i < PAIRS; i++) {
 		err |= glock_nq(&gh);
@@ -149,31 +154,69 @@ static void check_counted(int64_t least)
 	exit(1);
 }
 
-static void pair(void)
+/* The least that two calls of the library cost: each of these reads one field. */
+static double time_calls(void)
+{
+	struct glock_holder gh;
+	uintptr_t sum = 0;
+	double began;
+
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	began = now();
+	for (int i = 0; i < PAIRS; i++) {
+		sum |= (uintptr_t)glock_of(&gh);
+		sum |= (uintptr_t)glock_mode_of(&gh);
+	}
+	began = now() - began;
+	must(!sum, "calls");
+	return began / PAIRS * 1e9;
+}
+
+/* Each kind of holder has a glock of its own. Other modes would end its bias. */
+static void pair_of(const char *name, enum glock_mode mode, unsigned int flags, uint64_t owner)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static double ours[2][ROUNDS], peer[3][ROUNDS];
 	static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+	static double ours[ROUNDS], calls[ROUNDS], peer[ROUNDS], reader[ROUNDS];
+	static uint64_t number;
+	enum { SETTLES = 100 };
+	char title[64];
+
+	must(glock_get(space, GLOCK_INODE, number++, &gl), "glock_get");
+	for (int i = 0; i < SETTLES; i++)
+		time_glock(gl, mode, flags, owner);
+	for (int i = 0; i < ROUNDS; i++) {
+		peer[i] = time_mutex(&mutex);
+		ours[i] = time_glock(gl, mode, flags, owner);
+		reader[i] = time_rwlock(&rw);
+		calls[i] = time_calls();
+	}
+	check_counted((int64_t)PAIRS * (ROUNDS + SETTLES));
+	snprintf(title, sizeof(title), "pair %s, peer: mutex", name);
+	print(title, ours, peer, ROUNDS, "ns");
+	glock_put(gl);
+	if (flags || owner)
+		return;
+	snprintf(title, sizeof(title), "pair %s, peer: rwlock", name);
+	print(title, ours, reader, ROUNDS, "ns");
+	snprintf(title, sizeof(title), "two calls beside pair %s, peer: mutex", name);
+	print(title, calls, peer, ROUNDS, "ns");
+}
+
+static void pair(void)
+{
 	pthread_t t;
 
 	open_space("none");
-	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
-	time_glock(GLOCK_EX); /* the lock manager is asked one time */
-	for (int i = 0; i < ROUNDS; i++) {
-		peer[0][i] = time_mutex(&mutex);
-		ours[0][i] = time_glock(GLOCK_SH);
-		peer[2][i] = time_rwlock(&rw);
-		peer[1][i] = time_mutex(&mutex);
-		ours[1][i] = time_glock(GLOCK_EX);
-	}
-	check_counted((int64_t)PAIRS * (2 * ROUNDS + 1));
-	print("pair SH, peer: mutex", ours[0], peer[0], ROUNDS, "ns");
-	print("pair SH, peer: rwlock", ours[0], peer[2], ROUNDS, "ns");
-	print("pair EX, peer: mutex", ours[1], peer[1], ROUNDS, "ns");
+	pair_of("SH", GLOCK_SH, 0, 0);
+	pair_of("EX", GLOCK_EX, 0, 0);
+	pair_of("movable SH", GLOCK_SH, GLOCK_MOVABLE, 0);
+	pair_of("movable EX", GLOCK_EX, GLOCK_MOVABLE, 0);
+	pair_of("owner's SH", GLOCK_SH, 0, 1);
+	pair_of("owner's EX", GLOCK_EX, 0, 1);
 	stop = true;
 	pthread_join(t, NULL);
-	glock_put(gl);
 	must(glock_space_close(space), "glock_space_close");
 }
 

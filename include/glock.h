@@ -120,8 +120,12 @@
  *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
  *   needs no care. A child may open spaces of its own, also if an operation or the log forked it.
  *
+ *   Unloading. After dlclose() libglock.so stays loaded, because threads that used it call it once
+ *   more when they end. A plug-in with libglock.a in it has to stay loaded, too: link the plug-in
+ *   with -Wl,-z,nodelete.
+ *
  *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. A signal
- *   handler must not call a function of this header.
+ *   handler must not call a function of this header, and must not leave one by siglongjmp().
  *
  *   Deadlocks. If an owner asks for the same glock twice, the second request returns -EDEADLK. Two
  *   owners that take two glocks in different orders wait for ever, on one node or on two. See
@@ -155,9 +159,9 @@
  *   Memory of "local". The file also has the locks. If its file system has no memory for another
  *   lock, the library makes room in the space. This node gives back some of its idle locks, the
  *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
- *   as always. A request waits for that for about a second at most. A request with TRY or TRY_1CB
- *   does not wait. A lock that is held, wanted or referenced (glock_get()) is in use, and stays.
- *   Once memory is full of locks in use, or of other files, requests for more locks return -ENOSPC.
+ *   as always. A request waits for that for about a second at most. A try does not wait. A lock
+ *   that is held, wanted or referenced (glock_get()) is in use, and stays. Once memory is full of
+ *   locks in use, or of other files, requests for more locks return -ENOSPC.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
@@ -175,6 +179,9 @@
 #define GLOCK_H
 
 #ifdef __cplusplus
+/* A struct and a function have the same name, as in stat(2). */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #endif
 
@@ -228,11 +235,14 @@ enum glock_type {
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
 /*
  * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
- * the same glock again meanwhile. Such a request always goes by the queue. The queue takes some
- * thirty times as long as the fast path to a cached glock.
+ * the same glock again meanwhile. Holders with MOVABLE, NOPID or an owner take the fast path to a
+ * cached glock, too. A thread has room for four of them there. Its further requests go by the
+ * queue, which takes some thirty times as long.
  */
 #define GLOCK_MOVABLE 0x1000u
-#define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
+/* Not a flag of GFS2. As TRY, but a lock that another node only caches is free: see glock_nq(). */
+#define GLOCK_TRY_IDLE 0x2000u
+#define GLOCK_FLAGS_ALL 0x3fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -407,7 +417,7 @@ struct glock_type_options {
 	 * With 0 the library measures the cost of a hand-over: giving up, the grant, xmote_th,
 	 * reading in, waking up. It also measures the gaps between the uses of this node. SH is
 	 * given up at once. An unused lock in EX is given up within 1.5 hand-overs, and at once if
-	 * no use is expected. A lock in EX that is used all the time is kept for 25 hand-overs, and
+	 * no use is expected. A lock in EX that is used all the time is kept for 19 hand-overs, and
 	 * for hold_max at most. The library learns within ten hand-overs, and forgets within ten.
 	 *
 	 * The library does not see uses of mapped memory after the release. If these come later
@@ -558,8 +568,9 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
- * exit(), a return from main() and dlclose() of the library call log for each such space. The
- * message counts the locks in EX whose xmote_th did not run. _exit(), exec and signals leave none.
+ * exit() and a return from main() call log for each such space. The message counts the locks in EX
+ * whose xmote_th did not run. _exit(), exec and signals leave none. dlclose() of the library calls
+ * nothing.
  */
 int glock_space_close(struct glock_space *space);
 
@@ -698,11 +709,21 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * recovered, unless with RECOVER. A try runs the operations that the try itself needs. A try waits
  * for no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
+ * With TRY_IDLE the request waits for one hand-over of an idle lock at most. A node without a
+ * holder gives the lock up at once, also within its hold time. A holder or an earlier request, here
+ * or elsewhere, is in the way: -EBUSY once that node has answered. The wait ends after four
+ * hand-overs, as measured for the type: -EAGAIN. But it lasts 50 ms at least and 1 s at most. So
+ * -EAGAIN stands for a node that is stopped or dead, or writes back for long. A TRY_IDLE that fails
+ * demands the lock, as TRY_1CB does. With "dlm" no node can say that it has a holder, and an idle
+ * lock stays for its hold time. There -EAGAIN stands for both, and -EBUSY for this node only.
+ *
  * The operations instantiate and lock run before this function returns; with ASYNC, before the
  * request is granted. The error of the operation is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask.
- *               Also: a stopped process keeps an internal lock of lock manager "local"
+ *               Also: a stopped process keeps an internal lock of lock manager "local".
+ *               TRY_IDLE: no holder is known, but the lock did not come in time
+ *   -EBUSY      TRY_IDLE: the lock is in use, or wanted by an earlier request
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
  *   -ECANCELED  glock_cancel() took the request back
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
@@ -711,7 +732,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *               the holder is queued already, and stays so. Also: the program has no reference
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
  *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
- *               TRY and TRY_1CB also: idle locks are only now given back, so try again
+ *               a try also: idle locks are only now given back, so try again
  *   -ESHUTDOWN  the space is being closed
  * or the error of the type's instantiate, lock or xmote_bh operation. After an error the holder is
  * not queued. The program may use the holder again, after glock_holder_init() or as it is. `where`
@@ -759,6 +780,7 @@ int glock_poll(const struct glock_holder *gh);
  *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq()
  *   -EDEADLK            it would have to wait, in a callback
  *   -EINVAL             the holder was never queued
+ * After a deadline of glock_holder_notify(), -ETIMEDOUT is the result: glock_poll() returns 1.
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
@@ -1120,6 +1142,7 @@ int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *c
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

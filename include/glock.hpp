@@ -106,6 +106,19 @@ class holder
 		check(err == -EAGAIN ? 0 : err, "glock_nq");
 		return !err;
 	}
+	/*
+	 * As try_lock(), but a lock that another node only caches is free. *cached: no user of the
+	 * lock is known, but the lock did not come in time. See TRY_IDLE in glock.h.
+	 */
+	bool try_lock_idle(bool *cached = nullptr)
+	{
+		int err = ask(GLOCK_TRY_IDLE);
+
+		if (cached)
+			*cached = err == -EAGAIN;
+		check(err == -EAGAIN || err == -EBUSY ? 0 : err, "glock_nq");
+		return !err;
+	}
 	template <class Clock, class Length>
 	bool try_lock_until(const std::chrono::time_point<Clock, Length> &end)
 	{

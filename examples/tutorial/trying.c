@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trying.c - what GLOCK_TRY answers: -EAGAIN also where another node only caches the lock. */
+/* trying.c - what tries answer where another node holds the lock, or only caches the lock. */
 #include <errno.h>
 #include <glock.h>
 #include <stdio.h>
@@ -10,8 +10,11 @@ static const char *name(int err)
 	static const struct {
 		int err;
 		const char *name;
-	} names[] = {
-	    {0, "0"}, {-EAGAIN, "-EAGAIN"}, {-EDEADLK, "-EDEADLK"}, {-ETIMEDOUT, "-ETIMEDOUT"}};
+	} names[] = {{0, "0"},
+		     {-EAGAIN, "-EAGAIN"},
+		     {-EBUSY, "-EBUSY"},
+		     {-EDEADLK, "-EDEADLK"},
+		     {-ETIMEDOUT, "-ETIMEDOUT"}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].err == err)
@@ -60,7 +63,14 @@ int main(void)
 	printf("ASYNC, and wait for 50 ms: %s\n", name(glock_wait(&gh, in_ms(50), 0)));
 	glock_dq(&other);
 	printf("the holder lets go, and wait again: %s\n", name(glock_wait(&gh, 0, 0)));
+
+	printf("another node holds the lock, TRY_IDLE: %s\n",
+	       name(ask(&other, its, GLOCK_TRY_IDLE)));
 	glock_dq(&gh);
+	while ((err = ask(&other, its, GLOCK_TRY_IDLE)) == -EAGAIN)
+		; // the other node did not answer in time
+	printf("another node caches the lock, TRY_IDLE: %s\n", name(err));
+	glock_dq(&other);
 	glock_put(gl);
 	glock_put(its);
 	return glock_space_close(here) || glock_space_close(there);

@@ -30,6 +30,7 @@ struct run {
 	char *shell[4];
 	enum glock_mode mode;
 	int conflict;    /* the exit status */
+	int unknown;     /* the same if no user of the lock is known; -1: conflict */
 	int64_t timeout; /* -1: none */
 	bool no_wait, close, no_fork, verbose;
 
@@ -40,7 +41,7 @@ struct run {
 	int left[2]; /* the pipe */
 };
 
-enum { OPT_VERBOSE = 256, OPT_LOCKMAN };
+enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED };
 enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
@@ -51,6 +52,7 @@ static const struct option longs[] = {
     {"wait", required_argument, NULL, 'w'},
     {"timeout", required_argument, NULL, 'w'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"cached-exit-code", required_argument, NULL, OPT_CACHED},
     {"close", no_argument, NULL, 'o'},
     {"no-fork", no_argument, NULL, 'F'},
     {"unlock", no_argument, NULL, 'u'},
@@ -86,9 +88,11 @@ static int take_option(struct run *r, int option)
 	case 'V':
 		return cmd_version.run(0, NULL);
 	case 'E':
+	case OPT_CACHED:
 		if (!parse_number(optarg, 255, &n))
-			return usage_error("-E needs an exit status from 0 to 255, not %s", optarg);
-		r->conflict = (int)n;
+			return usage_error("%s needs an exit status from 0 to 255, not %s",
+					   option == 'E' ? "-E" : "--cached-exit-code", optarg);
+		*(option == 'E' ? &r->conflict : &r->unknown) = (int)n;
 		return -1;
 	case 'o':
 		r->close = true;
@@ -145,7 +149,8 @@ static int run_parse(struct run *r, int argc, char **argv)
 {
 	int option, status;
 
-	*r = (struct run){.mode = GLOCK_EX, .conflict = 1, .timeout = -1, .alive = -1};
+	*r = (struct run){
+	    .mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
 	while ((option = next_option(argc, argv, "+:sexnoFuw:E:Vh", longs)) != -1) {
 		status = take_option(r, option);
 		if (status >= 0)
@@ -187,22 +192,23 @@ static bool used_elsewhere(const struct run *r)
 }
 
 /*
- * A node that has the lock cached, without a user, demotes it when asked. That is no conflict, but
- * it takes as long as the hold time. So -n asks, and then waits for that long.
+ * A node that caches the lock without a user gives it up. A node that does not answer is asked for
+ * up to one second: a stopped process, or one with "dlm". Its file may show that it uses the lock.
  */
 #define CACHED_NS 1000000000
 
 static int nonblock(struct run *r)
 {
+	const int64_t end = now_ns() + CACHED_NS;
 	int err;
 
-	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY_1CB | GLOCK_NOCACHE);
-	err = glock_nq(&r->gh);
-	if (err != -EAGAIN || used_elsewhere(r))
-		return err;
-	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_ASYNC | GLOCK_NOCACHE);
-	err = glock_nq(&r->gh);
-	return err ? err : glock_wait(&r->gh, now_ns() + CACHED_NS, 0);
+	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY_IDLE | GLOCK_NOCACHE);
+	do {
+		err = glock_nq(&r->gh);
+		if (err == -EAGAIN && used_elsewhere(r))
+			err = -EBUSY;
+	} while (err == -EAGAIN && now_ns() < end);
+	return err;
 }
 
 static int acquire(struct run *r)
@@ -246,11 +252,13 @@ static int lock(struct run *r)
 		err = acquire(r);
 	if (!err)
 		return -1;
-	if (err == -EAGAIN || err == -ETIMEDOUT) {
+	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT) {
 		if (r->verbose)
-			complain(err == -EAGAIN ? "another process has the lock"
-						: "timeout while waiting for the lock");
-		return r->conflict;
+			complain(err == -EBUSY ? "another process has the lock"
+				 : err == -EAGAIN
+				     ? "no user of the lock is known, but the lock did not come"
+				     : "timeout while waiting for the lock");
+		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
 	say_kept();
 	complain("lock %s in space %s: %s", r->name, r->space_name, strerror(-err));
@@ -393,6 +401,8 @@ const struct command cmd_run = {
 	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"
 	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"
 	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"
+	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n"
+	"                            is known (default: as -E)\n"
 	"  -o, --close               children that outlive CMD do not keep the lock;\n"
 	"                            if glock is killed, CMD is killed as well\n"
 	"  -F, --no-fork             become CMD instead of starting it\n"

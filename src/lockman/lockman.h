@@ -149,6 +149,8 @@ struct glock__lm_ops {
 	const char *(*path)(const struct glock__lockman *lm);
 };
 
+#define GLOCK__BAST_IDLE 0x8
+
 /* The events of a lock manager, and two questions to the owner. */
 struct glock__lm_events {
 	/*
@@ -160,7 +162,11 @@ struct glock__lm_events {
 	uint32_t (*number)(const struct glock__lm_lock *lk);
 	struct glock__lm_lock *(*find)(void *owner, uint32_t number);
 	void (*reply)(struct glock__lm_lock *lk, int status, unsigned int sbflags);
-	void (*bast)(struct glock__lm_lock *lk, int mode);
+	/*
+	 * With GLOCK__BAST_IDLE in mode a request with IDLE waits: the owner gives an unused lock
+	 * up at once. Returns true if the lock is used, so that this request is to be refused.
+	 */
+	bool (*bast)(struct glock__lm_lock *lk, int mode);
 	/*
 	 * Other nodes died and their locks are being recovered: grants have to wait until thaw. The
 	 * lock manager may send both events under a lock of its own, so that they come in order.

@@ -105,7 +105,7 @@ static void read_slot_holder(struct glock__peek *p, const struct glock__thread_r
 	    .type = r.type,
 	    .mode = (uint8_t)mode,
 	    .number = r.number,
-	    .flags = GLOCK__H_HOLDER,
+	    .flags = GLOCK__H_HOLDER | (slot & GLOCK__SLOT_NOPID ? GLOCK_NOPID : 0),
 	    .pid = (int32_t)t->tid,
 	};
 	memcpy(h->comm, t->comm, sizeof(h->comm));
@@ -126,6 +126,9 @@ static bool take_thread(struct glock__peek *p, char *record, bool torn, void *ar
 	for (unsigned int i = 0; i < GLOCK__ALL_SLOTS; i++)
 		if (t.used & 1u << i)
 			read_slot_holder(p, &t, t.slots[i]);
+	for (unsigned int i = 0; i < GLOCK__MOVABLE_SLOTS; i++)
+		if (t.movable[i])
+			read_slot_holder(p, &t, t.movable[i]);
 	return !p->no_memory;
 }
 

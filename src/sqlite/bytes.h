@@ -19,6 +19,9 @@
 /* SQLite's bytes (os.h, PENDING_BYTE), and a range that only this VFS uses. */
 enum { BYTE_PENDING = 0x40000000, BYTE_RESERVED, BYTE_SHARED, BYTES_SHARED = 510 };
 
+/* A byte that only this VFS uses: a transaction goes on, and another process waits for its end. */
+static const int64_t BYTE_USED = INT64_C(1) << 61;
+
 enum byte_lock { BYTES_FREE, BYTES_READ, BYTES_WRITE };
 
 /* Returns 0, -EAGAIN if another lock is in the way, or another negative errno. */

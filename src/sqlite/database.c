@@ -43,8 +43,11 @@ static void after_fork_in_child(void)
 {
 	struct database **last = &databases;
 
-	for (; *last; last = &(*last)->next)
+	for (; *last; last = &(*last)->next) {
 		close((*last)->fd);
+		for (struct connection *c = (*last)->connections; c; c = c->next)
+			atomic_store(&c->unlocked, true);
+	}
 	*last = parents;
 	parents = databases;
 	databases = NULL;

@@ -99,6 +99,7 @@ struct database {
 	unsigned int idle_ticks;        /* of the service thread */
 	struct uses seen, ended;        /* by the service thread; of closed connections */
 
+	_Atomic bool says_used;      /* the byte USED is ours; changes under mutex */
 	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
 	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
 	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
@@ -137,7 +138,7 @@ struct connection {
 	unsigned char counter[COUNTER_SIZE];
 	sqlite3_int64 size;
 	_Atomic bool holds_ex;    /* the grip is in EX */
-	_Atomic bool unlocked;    /* the grip lost its lock within a transaction */
+	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
 	bool recovers;            /* rolls a hot journal back */
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
@@ -247,6 +248,9 @@ int lease_take(struct database *db);
 bool lease_wanted(const struct database *db);
 /* Ends the lease if no connection has `data`. */
 void lease_end_if_unused(struct database *db);
+/* Tell other processes whether a transaction goes on. The mutex is held for the first one. */
+void lease_say_used(struct database *db);
+void lease_say_unused(struct database *db);
 /* Lets the lease end with the last grip, and asks all grips to end. */
 void lease_yield(struct database *db, uint64_t demand);
 
@@ -266,6 +270,11 @@ static inline bool connection_has(const struct connection *c, unsigned int fact)
 	return c->facts & fact && c->level == SQLITE_LOCK_SHARED &&
 	       c->facts_of == atomic_load(&c->db->generation);
 }
+
+/* ---- journal.c ---- */
+
+/* Opens the journal of a main database in the VFS below. */
+int journal_open(sqlite3_vfs *base, const char *path, sqlite3_file *file, int flags, int *out);
 
 /* ---- vfs.c ---- */
 

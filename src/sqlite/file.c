@@ -139,6 +139,15 @@ static int file_close(sqlite3_file *file)
 	return rc;
 }
 
+/* Another process may write meanwhile, so pages would be of two moments. */
+static SQLITE_SLOW int refuse_read(const struct connection *c)
+{
+	say(SQLITE_IOERR_READ, "%s: not read, because %s", c->db->path,
+	    c->forks != database_forks ? "the connection belongs to the parent process"
+				       : "the transaction lost its lock");
+	return SQLITE_IOERR_READ;
+}
+
 static SQLITE_SLOW int read_counter(struct connection *c, void *to)
 {
 	unsigned int *facts = facts_of(c);
@@ -156,7 +165,7 @@ static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 	struct connection *c = connection_of(file);
 
 	if (atomic_load_explicit(&c->unlocked, memory_order_relaxed))
-		return SQLITE_IOERR_READ;
+		return refuse_read(c);
 	if (at != COUNTER_AT || n != COUNTER_SIZE)
 		return c->real->pMethods->xRead(c->real, to, n, at);
 	if (!connection_has(c, FACT_COUNTER))

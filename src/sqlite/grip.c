@@ -6,9 +6,10 @@
 #include "level.h"
 
 enum {
-	UNUSED_NS = 100000,  /* without a transaction, until a grip in EX counts as unused */
-	WRITE_NS = 50000,    /* of the time `hold` for each write; most writes take less */
-	WEAKEN_NS = 2000000, /* of one transaction, until its grip is weakened for others */
+	UNUSED_NS = 100000,     /* without a transaction, until a grip in EX counts as unused */
+	WRITE_NS = 50000,       /* of the time `hold` for each write; most writes take less */
+	WEAKEN_NS = 2000000,    /* of one transaction, until its grip is weakened for others */
+	SAY_USED_NS = 10000000, /* of one transaction, until other processes are told */
 	LOOK_USED_NS = 1000000,
 	LOOK_OWN_NS = 10000000,
 };
@@ -83,6 +84,12 @@ void grip_keep_counts(const struct connection *c)
 
 /* ---- taking ---- */
 
+static void leave_use(struct database *db)
+{
+	if (atomic_fetch_sub(&db->in_use, 1) == 1 && atomic_load(&db->says_used))
+		lease_say_unused(db);
+}
+
 void grip_leave_lease(struct connection *c)
 {
 	if (!c->leases)
@@ -123,11 +130,16 @@ int grip_take(struct connection *c)
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
 	if (!rc) {
 		rc = have_lease(c);
+		/* A writer may have PENDING without the lock: see level_give_back(). */
+		if (!rc && atomic_load(&db->pending)) {
+			grip_leave_lease(c);
+			rc = SQLITE_BUSY;
+		}
 		if (rc)
 			glock_dq(&c->holders[REQUEST_DATA]);
 	}
 	if (rc) {
-		atomic_fetch_sub(&db->in_use, 1);
+		leave_use(db);
 		return rc;
 	}
 	grip_count(&c->asked);
@@ -151,7 +163,7 @@ static void grip_release(struct connection *c)
 		glock_dq(&c->holders[REQUEST_RESERVED]);
 	c->has_reserved = false;
 	grip_set(c, GRIP_NONE);
-	atomic_fetch_sub(&db->in_use, 1);
+	leave_use(db);
 }
 
 /*
@@ -301,6 +313,15 @@ static bool look_idle(struct connection *c, int64_t now, struct grip_job *job, i
 	return false;
 }
 
+/* Looks at a grip that goes with its transaction. */
+static void look_shared(struct connection *c, int64_t now, int64_t *due)
+{
+	if (now - c->wanted_since >= SAY_USED_NS)
+		lease_say_used(c->db);
+	else
+		due_in(due, SAY_USED_NS);
+}
+
 /* Looks at the grip of a connection for which other processes wait. */
 static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, int64_t *due)
 {
@@ -313,11 +334,13 @@ static bool grip_look(struct connection *c, int64_t now, struct grip_job *job, i
 	}
 	if (state == GRIP_IDLE)
 		return look_idle(c, now, job, due);
-	if (!atomic_load(&c->holds_ex))
-		return false; /* goes with the transaction */
 	if (!c->wanted_since || uses != c->uses_seen) {
 		c->wanted_since = now;
 		c->uses_seen = uses;
+	}
+	if (!atomic_load(&c->holds_ex)) {
+		look_shared(c, now, due);
+		return false;
 	}
 	if (state == GRIP_USED && now - c->wanted_since >= WEAKEN_NS && job_take(job, c, GRIP_USED))
 		return true;

@@ -99,6 +99,31 @@ void lease_end_if_unused(struct database *db)
 	pthread_mutex_unlock(&db->mutex);
 }
 
+/*
+ * The lease does not tell an idle process from one that reads. A process that has to read on says
+ * so by a byte. Other processes then report SQLITE_BUSY. Without the byte they go on waiting, for a
+ * process that is about to give its lock up. As for the lease, `in_use` and `says_used` are
+ * sequentially consistent.
+ */
+void lease_say_used(struct database *db)
+{
+	if (atomic_load(&db->says_used))
+		return;
+	atomic_store(&db->says_used, true);
+	if (!atomic_load(&db->in_use) || bytes_lock(db->fd, BYTE_USED, 1, BYTES_READ))
+		atomic_store(&db->says_used, false);
+}
+
+void lease_say_unused(struct database *db)
+{
+	pthread_mutex_lock(&db->mutex);
+	if (atomic_load(&db->says_used) && !atomic_load(&db->in_use)) {
+		bytes_lock(db->fd, BYTE_USED, 1, BYTES_FREE);
+		atomic_store(&db->says_used, false);
+	}
+	pthread_mutex_unlock(&db->mutex);
+}
+
 void lease_yield(struct database *db, uint64_t demand)
 {
 	bool yields;

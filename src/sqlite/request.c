@@ -161,6 +161,16 @@ bool level_give_back(struct database *db, int64_t now)
 
 /* ---- asking ---- */
 
+/* Returns whether a transaction of another process reads. An idle process has a lease, too. */
+static bool is_read(const struct database *db)
+{
+	int64_t pid = 0;
+
+	if (!bytes_in_the_way(db->fd, BYTE_SHARED, BYTES_SHARED, &pid))
+		return false;
+	return pid != -1 || bytes_in_the_way(db->fd, BYTE_USED, 1, NULL);
+}
+
 /*
  * Returns whether a living process uses the lock of that byte. This process sees its own byte locks
  * by its counts only, because all of them belong to one descriptor.
@@ -172,7 +182,9 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 	if (byte == BYTE_RESERVED &&
 	    (atomic_load(&db->writers) || (mode == GLOCK_EX && atomic_load(&db->recoverers))))
 		return true;
-	return byte && bytes_in_the_way(db->fd, byte, byte == BYTE_SHARED ? BYTES_SHARED : 1, NULL);
+	if (byte == BYTE_SHARED)
+		return is_read(db);
+	return byte && bytes_in_the_way(db->fd, byte, 1, NULL);
 }
 
 /*

@@ -44,8 +44,10 @@ static void count_uses(const struct database *db, const struct uses *now)
 	/* A transaction that goes on counts as asked already, and as ended later. */
 	if (all > asked + writes && all - asked - writes <= INT32_MAX)
 		glock_count_uses(db->data, GLOCK_SH, all - asked - writes);
-	if (writes)
-		glock_count_uses(db->data, GLOCK_EX, writes);
+	if (!writes)
+		return;
+	glock_count_uses(db->data, GLOCK_EX, writes);
+	glock_count_uses(db->reserved, GLOCK_EX, writes);
 }
 
 /* Returns whether a transaction goes on, or began since the last look. */

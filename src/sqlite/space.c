@@ -135,6 +135,9 @@ static const char *space_advice(int err)
 	case -EPERM:
 		return "another user's space; name a directory that both users may use in "
 		       "GLOCK_DIR";
+	case -ENOENT:
+	case -ENOTDIR:
+		return "make the directory of the lines before, or name another one in GLOCK_DIR";
 	default:
 		return "see the lines before";
 	}

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 _Thread_local struct current_connection current SQLITE_TLS;
 _Atomic uint64_t connections_closed;
@@ -39,6 +40,20 @@ static int parse_hold(struct parameters *p, const char *path, const char *value)
 	return SQLITE_OK;
 }
 
+/* The words are those of SQLite's own parameters. SQLite takes any other word for the default. */
+static int parse_switch(bool *is, const char *path, const char *name)
+{
+	static const char *const words[] = {"0", "no", "false", "off", "1", "yes", "true", "on"};
+	const char *value = sqlite3_uri_parameter(path, name);
+	size_t i, n = sizeof(words) / sizeof(words[0]);
+
+	for (i = 0; value && i < n && sqlite3_stricmp(value, words[i]) != 0; i++)
+		;
+	if (value && i < n)
+		*is = i >= n / 2;
+	return value && i == n ? wrong(path, name, value, "0 or 1") : SQLITE_OK;
+}
+
 static int parse_parameters(struct parameters *p, const char *path)
 {
 	const char *hold = sqlite3_uri_parameter(path, "hold");
@@ -48,9 +63,10 @@ static int parse_parameters(struct parameters *p, const char *path)
 	    .space = sqlite3_uri_parameter(path, "space"),
 	    .lockman = lockman,
 	    .hold = 1000000,
-	    .interop = sqlite3_uri_boolean(path, "interop", 1),
-	    .network = sqlite3_uri_boolean(path, "nfs", 0),
+	    .interop = true,
 	};
+	if (parse_switch(&p->interop, path, "interop") || parse_switch(&p->network, path, "nfs"))
+		return SQLITE_CANTOPEN;
 	if (p->space && (!*p->space || strlen(p->space) > 64 || strchr(p->space, '/')))
 		return wrong(path, "space", p->space, "1 to 64 bytes without '/'");
 	if (lockman && strcmp(lockman, "local") != 0 && strcmp(lockman, "dlm") != 0)
@@ -68,6 +84,20 @@ static bool in_wal_mode(sqlite3_file *real)
 
 	return !real->pMethods->xRead(real, header, sizeof(header), 0) &&
 	       memcmp(header, magic, sizeof(magic)) == 0 && header[19] == 2;
+}
+
+/*
+ * A FIFO or a device holds no database, and an open of a FIFO may wait for ever. SQLite itself
+ * refuses a folder.
+ */
+static int refuse_irregular(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		return SQLITE_OK;
+	say(SQLITE_CANTOPEN, "%s: is no regular file; name the file of a database", path);
+	return SQLITE_CANTOPEN;
 }
 
 static bool is_default(void)
@@ -102,9 +132,14 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
 	(void)vfs;
 	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
 		database_journal_changed(path);
+	if (flags & SQLITE_OPEN_MAIN_JOURNAL)
+		return journal_open(base, path, file, flags, out);
 	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
 		return base->xOpen(base, path, file, flags, out);
 	memset(c, 0, sizeof(*c));
+	rc = refuse_irregular(path);
+	if (rc)
+		return rc;
 	c->real = (sqlite3_file *)(c + 1);
 	rc = base->xOpen(base, path, c->real, flags, &got);
 	if (!rc && is_default() && in_wal_mode(c->real)) {

@@ -54,11 +54,15 @@ static void tries(glocks::space &shop)
 
 		CHECK(!late && !other.try_lock());
 		CHECK(!other.try_lock_until(std::chrono::system_clock::now()));
+		bool cached = true;
+		CHECK(!other.try_lock_idle(&cached) && !cached); // it is in use
 	}).join();
 	CHECK(error_of([&] { glocks::guard again(shop, 2); }) == EDEADLK);
 	guard.unlock();
 	CHECK(lock.try_lock_for(std::chrono::seconds(20)));
 	CHECK(error_of([&] { lock.lock(); }) == EDEADLK && glock_valid(lock.get()));
+	lock.unlock();
+	CHECK(lock.try_lock_idle());
 	std::thread([&lock] { lock.unlock(); }).join(); // not this thread's: nothing happens
 	CHECK(glock_valid(lock.get()));
 }

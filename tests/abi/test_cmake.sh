@@ -23,7 +23,7 @@ find_package(glock 0.1 CONFIG REQUIRED)
 find_package(Threads REQUIRED)
 set(CMAKE_CXX_STANDARD 11)
 add_executable(guards guards.cc)
-target_compile_options(guards PRIVATE -Wall -Wextra -Wpedantic -Werror)
+target_compile_options(guards PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
 target_link_libraries(guards glock::glock Threads::Threads)
 TEXT
 

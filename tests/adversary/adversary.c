@@ -130,8 +130,11 @@ int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed)
 		return err;
 	case 2:
 		for (int i = 0; i < 20; i++) {
-			err = ask(gh, mode, dice(seed) % 2 ? GLOCK_TRY_1CB : GLOCK_TRY);
-			if (err != -EAGAIN)
+			static const unsigned int how[] = {GLOCK_TRY, GLOCK_TRY_1CB,
+							   GLOCK_TRY_IDLE};
+
+			err = ask(gh, mode, how[dice(seed) % 3]);
+			if (err != -EAGAIN && err != -EBUSY)
 				return err;
 		}
 		return ask(gh, mode, 0);

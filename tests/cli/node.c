@@ -158,6 +158,8 @@ static int obey(const char *line)
 		return take(type, number, mode);
 	if (sscanf(line, "cached %u %llu %15s", &type, &number, mode) == 3)
 		return cached(type, number, mode);
+	if (sscanf(line, "supports %31s", file) == 1)
+		return glock_supports(file) ? 0 : -EOPNOTSUPP;
 	if (sscanf(line, "dump %31s", file) == 1)
 		return dump_all(file);
 	if (sscanf(line, "hang %lf", &seconds) == 1) {

@@ -220,6 +220,25 @@ def a_lock_that_is_only_cached_is_no_conflict():
     a.end()
 
 
+def a_lock_in_use_differs_from_one_that_is_cached():
+    p = holder()
+    for options, status in (([], 1), (["-E", "9"], 9), (["--cached-exit-code", "75"], 1)):
+        assert glock("run", "-n", *options, "s", "n", "true").returncode == status, options
+    end(p)
+    a = Node("s")
+    a.do("cached 6 6 EX")
+    a.p.send_signal(signal.SIGSTOP)  # it gives nothing up, and publishes no user
+    os.waitid(os.P_PID, a.pid, os.WSTOPPED)
+    for options, status in (([], 1), (["-E", "9"], 9), (["--cached-exit-code", "75", "-E", "9"], 75)):
+        r = glock("run", "-n", "--verbose", *options, "s", "6:5", "true")
+        assert r.returncode == status, (options, r)
+        assert "no user of the lock is known" in r.stderr, r
+    a.p.send_signal(signal.SIGCONT)
+    assert not taken("6:5")
+    a.end()
+    assert glock("run", "--cached-exit-code", "256", "s", "n", "true").returncode == 64
+
+
 def nor_where_another_user_has_a_space_so_called():
     """Without GLOCK_DIR, a command of root searches the directories of all users."""
     if os.geteuid():
@@ -390,6 +409,7 @@ if __name__ == "__main__":
             close_kills_the_command_with_glock,
             no_fork_becomes_the_command,
             a_lock_that_is_only_cached_is_no_conflict,
+            a_lock_in_use_differs_from_one_that_is_cached,
             nor_where_another_user_has_a_space_so_called,
             a_command_of_another_user_cannot_touch_the_space,
             an_heir_is_not_left_alone_in_a_new_space,

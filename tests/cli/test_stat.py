@@ -73,6 +73,48 @@ def holders_of_the_fast_path_are_shown():
     a.end(), b.end()
 
 
+def bias_of(node, number):
+    """Returns the bias of a glock, its revocations, its line, and its holders."""
+    (o,) = (o for o in objects("stat", "--json", "-n", str(node.pid), "s") if o["number"] == number)
+    text = out("stat", "--hold", "-n", str(node.pid), "s")
+    (line,) = re.findall(r"(?m)^G:.* n:\d/%x (?:.*\n)(?: .*\n)*? B: (.*)$" % number, text)
+    return o["bias"], o["revocations"], line, [(h["mode"], h["pid"], h["where"]) for h in o["holders"]]
+
+
+def take_by_the_bias(node, number, mode, bias):
+    """Leaves a holder there that a slot has by the bias of the word."""
+    node.do("take 4 %d %s" % (number, mode))
+    if bias_of(node, number)[0] == bias:
+        return True
+    node.do("take 4 %d %s" % (number, mode))  # this drops the lock
+    return False
+
+
+def the_bias_and_its_revocations_are_shown():
+    os.environ["GLOCK_BIAS_AFTER"] = "1"
+    a = Node("s")
+    del os.environ["GLOCK_BIAS_AFTER"]
+    b = Node("s")
+    if a.do("supports biased", None) != "ok":  # no membarrier(2), or ThreadSanitizer
+        assert not any(take_by_the_bias(a, 5, "EX", "thread") for _ in range(5))
+        a.end(), b.end()
+        return
+    for number, mode, bias in (5, "EX", "thread"), (6, "SH", "readers"):
+        held = [(mode, a.pid, "taken.c:1")]
+        wait_for(lambda: take_by_the_bias(a, number, mode, bias))
+        assert bias_of(a, number) == (bias, 0, "biased, to: %s; revocations: 0" % bias, held)
+        a.do("take 4 %d %s" % (number, mode))  # this drops the lock
+        assert bias_of(a, number) == (bias, 0, "biased, to: %s; revocations: 0" % bias, [])
+        assert take_by_the_bias(a, number, mode, bias)
+        b.do("nq 1 4 %d EX" % number)
+        wait_for(lambda: bias_of(a, number) == (None, 1, "not biased; revocations: 1", held))
+        a.do("take 4 %d %s" % (number, mode))
+        b.do("wait 1")
+        assert bias_of(b, number)[:2] == (None, 0)
+        b.do("dq 1")
+    a.end(), b.end()
+
+
 def a_stopped_process_is_read():
     a, b = Node("s"), Node("s")
     a.do("nq 1 2 5 EX")
@@ -332,6 +374,7 @@ if __name__ == "__main__":
         [
             stat_is_the_process_own_dump,
             holders_of_the_fast_path_are_shown,
+            the_bias_and_its_revocations_are_shown,
             a_stopped_process_is_read,
             a_process_that_hangs_is_named,
             waits_that_ended_are_counted,

@@ -5,7 +5,7 @@
  * Usage: lock_client SPACE DIR NAME [recover]. The program prints the result of each line, and the
  * library's callbacks:
  *
- *	nq N MODE [try]     nq N RESULT token T died D lvb TEXT|none
+ *	nq N MODE [try|idle]  nq N RESULT token T died D lvb TEXT|none
  *	dq N                dq N RESULT
  *	valid N             valid N 0|1
  *	token N             token N T          as the holder knows it
@@ -96,14 +96,14 @@ static enum glock_mode mode_of(const char *text)
 	return !strcmp(text, "EX") ? GLOCK_EX : GLOCK_SH;
 }
 
-static void nq(unsigned int n, const char *mode, bool try)
+static void nq(unsigned int n, const char *mode, unsigned int flags)
 {
 	struct glock_holder *gh = &holders[n];
 	char value[GLOCK_LVB_SIZE + 1] = "none";
 	uint64_t token = 0;
 	int err;
 
-	glock_holder_init(gh, glocks[n], mode_of(mode), try ? GLOCK_TRY : 0);
+	glock_holder_init(gh, glocks[n], mode_of(mode), flags);
 	err = glock_nq(gh);
 	if (!err && glock_lvb_read(gh, value))
 		strcpy(value, "none");
@@ -207,7 +207,7 @@ static void command(char *line)
 	int ms = 0;
 
 	if (sscanf(line, "nq %u %7s %15s", &n, mode, text) >= 2 && n < LOCKS)
-		nq(n, mode, *text);
+		nq(n, mode, !strcmp(text, "idle") ? GLOCK_TRY_IDLE : *text ? GLOCK_TRY : 0);
 	else if (sscanf(line, "loop %u %7s %d", &n, mode, &ms) == 3 && n < LOCKS)
 		start_loop(n, mode, ms);
 	else if (sscanf(line, "lvb %u %63s", &n, text) == 2 && n < LOCKS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # test_gate.py - tests libglock when the cluster is lost: grants in the meantime, reports, returns.
 
+import errno
 import time
 
 from clients import SPACE, Client, make_whole, rejoin
@@ -91,6 +92,38 @@ def know(them, lock):
     for client in them:
         assert client.nq(lock, "SH")[1:] == (0, "none"), client.text()
         client.ask(f"dq {lock}")
+
+
+def test_idle_lock_is_had_by_a_try(cluster, build):
+    """TRY_IDLE gets a lock that another machine only caches. With the DLM no machine can tell that
+    it uses a lock, so that the wait ends."""
+    them = clients(cluster, build)
+    try:
+        waits = []
+        for turn in range(12):
+            owner, asker = them[turn % 3], them[(turn + 1) % 3]
+            grant = owner.nq(7)
+            assert isinstance(grant, tuple), (turn, grant)
+            owner.ask("dq 7")
+            assert asker.nq(7, "EX try") == -errno.EAGAIN
+            began = time.monotonic()
+            mode = "SH idle" if turn % 4 == 3 else "EX idle"
+            while (grant := asker.nq(7, mode)) == -errno.EAGAIN:  # the host is busy
+                assert time.monotonic() < began + 30
+            assert isinstance(grant, tuple), (turn, grant)
+            waits.append(time.monotonic() - began)
+            asker.ask("dq 7")
+        a, b = them[:2]
+        assert isinstance(a.nq(7), tuple)
+        began = time.monotonic()
+        assert b.nq(7, "EX idle") == -errno.EAGAIN
+        refused = time.monotonic() - began
+        assert refused > 0.04 and a.ask("valid 7") == "valid 7 1"
+        a.ask("dq 7")
+    finally:
+        end(them)
+    return (f"{len(waits)} idle locks, {1000 * sorted(waits)[len(waits) // 2]:.0f} ms each; a lock in use is refused "
+            f"after {1000 * refused:.0f} ms")
 
 
 def test_death_of_the_first_holder(cluster, build):

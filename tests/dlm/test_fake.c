@@ -77,6 +77,7 @@ static int ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, 
 
 	glock_holder_init(gh, gl, mode,
 			  how == 0   ? GLOCK_TRY
+			  : how == 3 ? GLOCK_TRY_IDLE
 			  : how == 1 ? GLOCK_ASYNC
 			  : how == 2 ? GLOCK_NOCACHE
 				     : 0);
@@ -99,9 +100,9 @@ static void *act(void *arg)
 		int err = ask(&gh, a->gl, mode, (unsigned int)rand_r(&a->seed) / 16 % 8);
 
 		if (err) {
-			assert_true(err == -EAGAIN || err == -ETIMEDOUT);
-			__atomic_fetch_add(err == -EAGAIN ? &shared.refused : &shared.timeouts, 1,
-					   __ATOMIC_RELAXED);
+			assert_true(err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT);
+			__atomic_fetch_add(err != -ETIMEDOUT ? &shared.refused : &shared.timeouts,
+					   1, __ATOMIC_RELAXED);
 			continue;
 		}
 		hold(mode);
@@ -531,6 +532,49 @@ static void the_last_eight_bytes(void **state)
 	leave(space, gl);
 }
 
+/*
+ * No node of a DLM tells that it uses a lock: the wait ends. If this node itself uses the lock,
+ * that is the answer.
+ */
+static void only_cached_elsewhere(void **state)
+{
+	struct glock_space *here = node(0), *there = node(0);
+	struct glock_holder gh, it;
+	struct glock *gl, *its;
+	int64_t began;
+	int err;
+
+	(void)state;
+	assert_int_equal(glock_get(here, TYPE, 36, &gl), 0);
+	assert_int_equal(glock_get(there, TYPE, 36, &its), 0);
+	for (int i = 0; i < 20; i++) {
+		take(gl, GLOCK_EX, 0, 0);
+		glock_holder_init(&it, its, GLOCK_EX, GLOCK_TRY);
+		assert_int_equal(glock_nq(&it), -EAGAIN);
+		glock_holder_init(&it, its, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_TRY_IDLE);
+		while ((err = glock_nq(&it)) == -EAGAIN) /* the machine is busy */
+			;
+		assert_int_equal(err, 0);
+		assert_int_equal(glock_dq(&it), 0);
+	}
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	for (int i = 0; i < 3; i++) {
+		began = now();
+		assert_int_equal(glock_nq(&it), -EAGAIN);
+		assert_in_range(now() - began, 50000000, 10000000000);
+		glock_holder_init(&it, its, GLOCK_SH, GLOCK_TRY_IDLE);
+	}
+	glock_holder_init(&it, gl, GLOCK_EX, GLOCK_TRY_IDLE);
+	glock_holder_owner(&it, 2);
+	assert_int_equal(glock_nq(&it), -EBUSY);
+	assert_int_equal(glock_valid(&gh), 1);
+	assert_int_equal(glock_dq(&gh), 0);
+	take(its, GLOCK_EX, 0, 0);
+	leave(here, gl);
+	leave(there, its);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +589,7 @@ int main(void)
 	    cmocka_unit_test(taken_back_before_it_is_marked),
 	    cmocka_unit_test(not_to_be_marked),
 	    cmocka_unit_test(the_last_eight_bytes),
+	    cmocka_unit_test(only_cached_elsewhere),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -25,6 +25,9 @@ static uint32_t data;
 static int in_sh, in_ex;
 static int64_t granted;
 static bool ended[THREADS_MAX];
+static struct glock *other;
+static uint32_t handed;
+static bool asked, gone;
 
 /* ---- a space for each execution ---- */
 
@@ -61,6 +64,8 @@ static void open_space(void)
 	in_sh = in_ex = 0;
 	granted = 0;
 	memset(ended, 0, sizeof(ended));
+	handed = 0;
+	asked = gone = false;
 	memory_name(gl);
 	memory_know(&gl->fast, sizeof(gl->fast), WORD);
 	memory_know(&gl->lock.word, 4, LOCK);
@@ -129,7 +134,9 @@ static void fast_dq(unsigned int i)
 {
 	int err;
 
-	if (!glock__fast_dq(gh_of(&gh[i]), &err))
+	if (gh_state(gh_of(&gh[i])) & GLOCK__H_MOVABLE)
+		err = glock__movable_dq(gh_of(&gh[i]));
+	else if (!glock__fast_dq(gh_of(&gh[i]), &err))
 		err = glock__fast_dq_more(gl, gh_of(&gh[i]));
 	if (err)
 		memory_wrong("a holder could not let go");
@@ -340,6 +347,97 @@ static void lets_go_for_it(void)
 	nothing_is_left();
 }
 
+/* ---- movable holders: the thread that lets go is not the one that asked ---- */
+
+enum { OF_OTHER = THREADS_MAX - 1 }; /* the holder of another glock */
+
+static bool movable_nq(unsigned int i, struct glock *of)
+{
+	enum glock__fast_result result;
+
+	glock_holder_init(&gh[i], of, GLOCK_EX, GLOCK_MOVABLE);
+	result = glock__movable_nq(of, gh_of(&gh[i]), "here");
+	if (result == GLOCK__FAST_MORE)
+		result = glock__movable_nq_more(of, gh_of(&gh[i]), "here");
+	if (result == GLOCK__FAST_REFUSED)
+		glock__fast_refused(gh_of(&gh[i]));
+	return result == GLOCK__FAST_TAKEN;
+}
+
+static void all_may_ask(unsigned int i)
+{
+	if (!i) {
+		assert_int_equal(glock_get(space, GLOCK_INODE, 2, &other), 0);
+		memory_name(other);
+		for (int k = 0; k < 2; k++) {
+			glock_holder_init(&gh[0], k ? gl : other, GLOCK_EX, 0);
+			assert_int_equal(glock_nq(&gh[0]), 0);
+			assert_int_equal(glock_dq(&gh[0]), 0);
+		}
+		granted = 1;
+		data = 0;
+		memory_know(&handed, 4, PLAIN);
+		memory_name(&gh[OF_OTHER]);
+		glock_holder_init(&gh[OF_OTHER], other, GLOCK_EX, GLOCK_MOVABLE);
+	}
+	know_thread(i);
+	for (int k = 0; !i && k < 2; k++) {
+		struct glock__movable *s = &glock__thread_in(space)->movable[k];
+
+		memory_know(&s->state, 1, PLAIN);
+		memory_know(&s->gl, 8, PLAIN);
+		memory_know(&s->gh, 8, PLAIN);
+	}
+}
+
+/* Closes the word, and looks for holders in the slots. */
+static void close_and_look(void)
+{
+	struct glock__fast_holder found[4];
+	size_t n;
+
+	gl_lock(gl);
+	glock__fast_close(gl);
+	n = glock__slots_of(gl, found, 4);
+	for (size_t k = 0; k < n && k < 4; k++)
+		if (found[k].gh != gh_of(&gh[0]))
+			memory_wrong("a slot shows the holder of another glock");
+	if (n && gone)
+		memory_wrong("a slot shows a holder that is gone");
+	if (glock__fast_mode(gl) == GLOCK_UN)
+		use(GLOCK_EX);
+	gl_unlock(gl);
+}
+
+/* Thread 0 asks, and then asks for another glock. Thread 1 lets go. */
+static void moves(unsigned int i)
+{
+	if (i == 2) {
+		close_and_look();
+	} else if (i == 1 && memory_load(&handed, 4, ACQUIRE)) {
+		use(GLOCK_EX);
+		fast_dq(0);
+		gone = true;
+	} else if (!i) {
+		asked = movable_nq(0, gl);
+		if (asked) {
+			granted++;
+			use(GLOCK_EX);
+			memory_store(&handed, 4, 1, RELEASE);
+		}
+		if (!movable_nq(OF_OTHER, other))
+			memory_wrong("a cached glock is refused");
+	}
+}
+
+static void moved_holder_is_gone(void)
+{
+	if (asked && !gone)
+		fast_dq(0);
+	fast_dq(OF_OTHER);
+	nothing_is_left();
+}
+
 #define SCENARIO(n, t, b, r, a)                                                     \
 	{                                                                           \
 		.name = n, .threads = t, .open = open_space, .before = b, .run = r, \
@@ -358,6 +456,7 @@ static const struct scenario scenarios[] = {
     SCENARIO("reopened and closed", 2, first_reads, reopened_and_closed, nothing_is_left),
     SCENARIO("moved to another thread", 2, first_writes, moved, nothing_is_left),
     SCENARIO("a thread ends with the lock", 2, first_reads, ends, lets_go_for_it),
+    SCENARIO("a holder moves", 3, all_may_ask, moves, moved_holder_is_gone),
     SCENARIO("a thread ends", 2, first_writes, ends_without, lets_go_for_it),
 };
 

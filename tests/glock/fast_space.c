@@ -4,6 +4,8 @@
  */
 #include "fast_space.h"
 
+#include <unistd.h>
+
 struct glock_space *space;
 struct glock *gls[GLOCKS];
 char message[512];
@@ -86,4 +88,53 @@ void on_thread(void *(*fn)(void *), void *arg)
 void demand(struct glock *gl, int dlm_mode)
 {
 	space->lm->events->bast(&gl->lk, dlm_mode);
+}
+
+/* ---- the bias of a word ---- */
+
+bool is_biased(const struct glock_holder *gh)
+{
+	return gh_state(gh_of(gh)) & GLOCK__H_BIASED;
+}
+
+unsigned int bias_of(struct glock *gl)
+{
+	unsigned int bias;
+
+	gl_lock(gl);
+	bias = gl_busy(gl)->bias;
+	gl_unlock(gl);
+	return bias;
+}
+
+uint32_t revocations(struct glock *gl)
+{
+	uint32_t n;
+
+	gl_lock(gl);
+	n = gl_busy(gl)->more->revocations;
+	gl_unlock(gl);
+	return n;
+}
+
+void wait_for_bias_again(void)
+{
+	while (glock__now(space) < (int64_t)atom_load64(&space->bias_not_before))
+		usleep(10);
+}
+
+int get_bias(struct glock *gl, enum glock_mode mode)
+{
+	struct glock_holder a;
+	bool biased = false;
+	int n = 0;
+
+	for (; n < 8 && !biased; n++) {
+		wait_for_bias_again(); /* a request may revoke the bias of another thread */
+		assert_int_equal(nq(&a, gl, mode, 0), 0);
+		biased = is_biased(&a);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	assert_true(biased);
+	return n;
 }

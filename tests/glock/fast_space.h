@@ -25,6 +25,17 @@ int nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned
 /* Caches the glock in EX and releases it. */
 void cache(struct glock *gl);
 int64_t qcount(struct glock *gl);
+/* ---- the bias of a word ---- */
+
+bool is_biased(const struct glock_holder *gh);
+unsigned int bias_of(struct glock *gl);
+uint32_t revocations(struct glock *gl);
+void wait_for_bias_again(void);
+/* Takes and drops the glock until the calling thread has a bias. Returns the number of pairs. */
+int get_bias(struct glock *gl, enum glock_mode mode);
+
+/* ---- others ---- */
+
 /* Demands the glock for another node. */
 void demand(struct glock *gl, int dlm_mode);
 /* Runs fn in a thread and waits for its end. */

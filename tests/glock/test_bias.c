@@ -17,54 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool is_biased(const struct glock_holder *gh)
-{
-	return gh_state(gh_of(gh)) & GLOCK__H_BIASED;
-}
-
-static unsigned int bias_of(struct glock *gl)
-{
-	unsigned int bias;
-
-	gl_lock(gl);
-	bias = gl_busy(gl)->bias;
-	gl_unlock(gl);
-	return bias;
-}
-
-static uint32_t revocations(struct glock *gl)
-{
-	uint32_t n;
-
-	gl_lock(gl);
-	n = gl_busy(gl)->more->revocations;
-	gl_unlock(gl);
-	return n;
-}
-
-static void wait_for_bias_again(void)
-{
-	while (glock__now(space) < (int64_t)atom_load64(&space->bias_not_before))
-		usleep(10);
-}
-
-/* Takes and drops the glock until the calling thread has a bias. Returns the number of pairs. */
-static int get_bias(struct glock *gl, enum glock_mode mode)
-{
-	struct glock_holder a;
-	bool biased = false;
-	int n = 0;
-
-	for (; n < 8 && !biased; n++) {
-		wait_for_bias_again(); /* a request may revoke the bias of another thread */
-		assert_int_equal(nq(&a, gl, mode, 0), 0);
-		biased = is_biased(&a);
-		assert_int_equal(glock_dq(&a), 0);
-	}
-	assert_true(biased);
-	return n;
-}
-
 /* By default a bias begins after many pairs. */
 static void bias_after_many_pairs(void **state)
 {
@@ -99,6 +51,44 @@ static void bias_after_many_pairs(void **state)
 	}
 }
 
+static void *reads_until_biased(void *arg)
+{
+	struct glock_holder a;
+	bool biased = false;
+	int n = 0;
+
+	for (; !biased && n <= 2 * GLOCK__BIAS_AFTER; n++) {
+		assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+		biased = is_biased(&a);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	*(int *)arg = n;
+	return NULL;
+}
+
+/* Other readers of a word that is biased to readers need not wait for so long. */
+static void bias_of_further_readers(void **state)
+{
+	int64_t before, pairs = 0;
+	int n;
+
+	(void)state;
+	space->bias_base = 0;
+	cache(gls[0]);
+	before = qcount(gls[0]);
+	for (int i = 0; i < 8; i++) {
+		on_thread(reads_until_biased, &n);
+		assert_in_range(n, i ? 2 : 10000, i ? GLOCK__BIAS_NEXT + 2 : GLOCK__BIAS_AFTER + 2);
+		pairs += n;
+	}
+	assert_int_equal(qcount(gls[0]) - before, pairs);
+	wait_for_bias_again();
+	cache(gls[0]); /* ends the bias: from now on it takes long again */
+	wait_for_bias_again();
+	on_thread(reads_until_biased, &n);
+	assert_in_range(n, 10000, GLOCK__BIAS_AFTER + 2);
+}
+
 /* A bias to a thread serves both modes of that thread. A bias to readers does not serve EX. */
 static void bias_serves_modes(void **state)
 {
@@ -130,6 +120,92 @@ static void bias_serves_modes(void **state)
 	assert_int_equal(glock_dq(&a), 0);
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), 0);
 	assert_int_equal(glock_dq(&a), 0);
+}
+
+static uint32_t hold_uses(struct glock *gl, enum glock__hold_uses which)
+{
+	uint32_t n;
+
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	n = gl_busy(gl)->hold_state.n[which];
+	gl_unlock(gl);
+	return n;
+}
+
+/* The policy of the hold time is told how many uses were in EX, and how many there were. */
+static void bias_counts_for_the_policy(void **state)
+{
+	struct glock_holder a;
+	uint32_t all, ex;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX); /* it serves both modes */
+	all = hold_uses(gls[0], GLOCK__USES_ANY);
+	ex = hold_uses(gls[0], GLOCK__USES_EX);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(nq(&a, gls[0], i % 4 ? GLOCK_SH : GLOCK_EX, 0), 0);
+		assert_true(is_biased(&a));
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	assert_int_equal(hold_uses(gls[0], GLOCK__USES_ANY) - all, 1000);
+	assert_int_equal(hold_uses(gls[0], GLOCK__USES_EX) - ex, 250);
+}
+
+static void remember_death(struct glock *gl)
+{
+	gl_lock(gl);
+	gl->flags |= GLOCK__F_DIED;
+	gl_unlock(gl);
+}
+
+/* Readers by a bias are told of a death, too. A bias to a thread begins once a holder was told. */
+static void bias_and_a_death(void **state)
+{
+	struct glock_holder a;
+
+	(void)state;
+	cache(gls[0]);
+	remember_death(gls[0]);
+	get_bias(gls[0], GLOCK_SH);
+	assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+	assert_true(is_biased(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_false(is_biased(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_int_equal(glock_owner_died(&a), 0);
+	assert_int_equal(glock_dq(&a), 0);
+
+	assert_int_equal(bias_of(gls[0]), GLOCK_EX);
+	remember_death(gls[0]); /* ends the bias */
+	assert_int_equal(bias_of(gls[0]), GLOCK_UN);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+}
+
+static void bias_and_a_withdrawal(void **state)
+{
+	struct glock_holder a;
+	uint64_t token;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_true(is_biased(&a) && glock_valid(&a));
+	glock_withdraw(space);
+	assert_false(glock_valid(&a));
+	assert_int_equal(lost_calls, 1);
+	assert_int_equal(glock_token(&a, &token), -EIO);
+	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), -EIO);
 }
 
 /* Some locks at a time, of which two share a slot. */
@@ -365,7 +441,9 @@ static void bias_needs_membarrier(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    FAST_TEST(bias_after_many_pairs),   FAST_TEST(bias_serves_modes),
+	    FAST_TEST(bias_after_many_pairs),   FAST_TEST(bias_of_further_readers),
+	    FAST_TEST(bias_serves_modes),       FAST_TEST(bias_counts_for_the_policy),
+	    FAST_TEST(bias_and_a_death),        FAST_TEST(bias_and_a_withdrawal),
 	    FAST_TEST(bias_of_many_locks),      FAST_TEST(bias_is_revoked),
 	    FAST_TEST(bias_of_an_ended_thread), FAST_TEST(bias_under_load),
 	    FAST_TEST(bias_needs_membarrier),

@@ -17,10 +17,23 @@ enum { TYPE = 20, ANY = GLOCK__USES_ANY, EX = GLOCK__USES_EX };
 static struct glock *gl;
 static struct glock_holder gh, other;
 
+static bool demand_at_reading_in;
+
+static int read_in(struct glock_holder *reader)
+{
+	(void)reader;
+	if (demand_at_reading_in) {
+		demand_at_reading_in = false;
+		rig.lm.events->bast(&gl->lk, GLOCK__EX);
+	}
+	return 0;
+}
+
 static int setup(void **state)
 {
+	static const struct glock_ops ops = {.size = sizeof(ops), .instantiate = read_in};
 	static const struct glock_type_options type = {
-	    .size = sizeof(type), .type = TYPE, .name = "own"};
+	    .size = sizeof(type), .type = TYPE, .name = "own", .ops = &ops};
 	struct glock_space_options o = {.types = &type, .n_types = 1};
 
 	(void)state;
@@ -81,22 +94,42 @@ static void two_uses(int64_t gap)
 	rig_dq(&gh);
 }
 
-/* The hold time is 25 times the gain of a use that follows soon: 25 (H - z). */
+/* The hold time is 19 times the gain of a use that follows soon: 19 (H - z). */
 static void policy_less_the_gap(void **state)
 {
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 5 * 4}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 5 * H);
+	assert_int_equal(glock__look(gl).hold, 19 * H / 5);
 }
 
-/* The cost of a hand-over has two parts. */
+/* The cost of a hand-over has two parts. The second is over when the hold time begins. */
 static void policy_adds_the_reading_in(void **state)
 {
 	(void)state;
 	know((struct glock__hold_policy){.release = H, .enter = H, .mean = {H}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 25 * H);
+	assert_int_equal(glock__look(gl).hold, 19 * H + H);
+}
+
+/* A turn that begins with a grant in SH, and goes on in EX, has two hand-overs. */
+static void policy_two_hand_overs(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.staged = 32768, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 19 * (H + H * (32768 - 4096) / 65536));
+}
+
+static void policy_sees_two_hand_overs(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_SH, 0);
+	rig_dq(&gh);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(known().staged, 65536 / 8);
+	rig_dq(&gh);
 }
 
 /* 200 ms, if the program sets no bound. */
@@ -203,6 +236,57 @@ static void policy_few_writes(void **state)
 	assert_false(stays_for(GLOCK__EX));
 }
 
+/* A thread of this node waits. Its use comes first, though none was expected. */
+static void policy_a_waiter_comes_first(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_nq(&other, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&gh);
+	assert_null(rig.open);
+	assert_true(glock_poll(&other));
+	rig_dq(&other);
+	assert_non_null(rig.open);
+	assert_int_equal(known().likely[ANY], 0);
+	assert_int_equal(known().likely[EX], 0);
+}
+
+/* A waiter does not keep the lock beyond the hold time. */
+static void policy_a_waiter_has_a_bound(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {65535}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_nq(&other, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_pass(20 * H);
+	rig_dq(&gh);
+	assert_non_null(rig.open);
+	rig_answer(0);
+	rig_answer(0);
+	rig_dq(&other);
+}
+
+/* The object is being read in when the demand comes. The thread that reads it in has its turn. */
+static void policy_a_reader_in_comes_first(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_nq(&gh, gl, GLOCK_EX, 0);
+	demand_at_reading_in = true;
+	rig_answer(0);
+	assert_false(demand_at_reading_in);
+	rig_nq(&other, gl, GLOCK_EX, 0);
+	assert_int_equal(known().likely[EX], 0);
+	rig_dq(&gh);
+	assert_null(rig.open);
+	assert_true(glock_poll(&other));
+	rig_dq(&other);
+	assert_non_null(rig.open);
+}
+
 /* Of the gaps between uses in EX, the wait for another node does not count. */
 static void policy_waits_are_no_gaps(void **state)
 {
@@ -305,6 +389,38 @@ static void policy_counts_quick_uses(void **state)
 	}
 }
 
+/* Looks at the glock as its work does. */
+static bool is_kept(void)
+{
+	int64_t until;
+
+	gl_lock(gl);
+	until = glock__hold_look(gl);
+	gl_unlock(gl);
+	return until != 0;
+}
+
+/* The work may run twice in a row. The second look finds no use since the first one, and waits. */
+static void policy_two_looks_in_a_row(void **state)
+{
+	struct glock__hold_state *s;
+
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig.now += 60000;
+	gl_lock(gl);
+	s = &gl_busy(gl)->hold_state;
+	s->counting = true;
+	s->n[ANY]++; /* the word has counted a use */
+	gl_unlock(gl);
+	assert_true(is_kept());
+	rig.now += 20000;
+	assert_true(is_kept());
+	rig.now += 40000;
+	assert_false(is_kept());
+}
+
 /* A chance moves by an eighth: below a third in nine gaps, and above a third in four. */
 static void policy_moves_by_an_eighth(void **state)
 {
@@ -340,6 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    POLICY_TEST(policy_less_the_gap),
 	    POLICY_TEST(policy_adds_the_reading_in),
+	    POLICY_TEST(policy_two_hand_overs),
+	    POLICY_TEST(policy_sees_two_hand_overs),
 	    POLICY_TEST(policy_has_a_bound),
 	    POLICY_TEST(policy_if_it_pays),
 	    POLICY_TEST(policy_if_it_does_not_pay),
@@ -351,12 +469,16 @@ int main(void)
 	    POLICY_TEST(policy_other_nodes_write),
 	    POLICY_TEST(policy_few_writes),
 	    POLICY_TEST(policy_waits_are_no_gaps),
+	    POLICY_TEST(policy_a_waiter_comes_first),
+	    POLICY_TEST(policy_a_waiter_has_a_bound),
+	    POLICY_TEST(policy_a_reader_in_comes_first),
 	    POLICY_TEST(policy_short_gap),
 	    POLICY_TEST(policy_long_gap),
 	    POLICY_TEST(policy_one_long_hand_over),
 	    POLICY_TEST(policy_adds_the_wake_up),
 	    POLICY_TEST(policy_measures_the_reading_in),
 	    POLICY_TEST(policy_counts_quick_uses),
+	    POLICY_TEST(policy_two_looks_in_a_row),
 	    cmocka_unit_test(policy_moves_by_an_eighth),
 	    cmocka_unit_test(policy_teaches_by_halves),
 	};

@@ -229,8 +229,11 @@ static void notify_deadline(void **state)
 	assert_int_equal(ask(&b, GLOCK_EX, 0, start + 10 * RIG_MS), 0);
 	rig_pass(9 * RIG_MS);
 	assert_null(next());
+	assert_int_equal(glock_poll(&b), 0);
+	assert_int_equal(glock_wait(&b, rig.now, 0), -ETIMEDOUT); /* still queued */
 	rig_pass(RIG_MS);
 	assert_ptr_equal(next(), &b);
+	assert_int_equal(glock_poll(&b), 1);
 	assert_int_equal(glock_wait(&b, 0, 0), -ETIMEDOUT);
 	assert_null(next());
 	rig_dq(&c);

@@ -18,7 +18,7 @@ defines() { # defines FILE:NAME
 	*.h | src/*) # defined, not called: behind its type at the beginning of a line
 		grep -Eq "^[A-Za-z#][A-Za-z0-9_ \\*]*[ \\*]$name([^A-Za-z0-9_]|\$)" "$file" ;;
 	tests/*.c) # a function that main() gives to cmocka
-		grep -q "^static void $name(void" "$file" && grep -Eq "(cmocka.*|_TEST)\($name[,)]" "$file" ;;
+		grep -q "^static void $name(void" "$file" && grep -Eq "(cmocka.*|TEST|ROOT|MOUNT)\($name[,)]" "$file" ;;
 	*)
 		grep -q "$name" "$file" ;;
 	esac

@@ -144,7 +144,8 @@ static void one(struct thread *t)
 {
 	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_EX, GLOCK_EX, GLOCK_SH};
 	static const unsigned int flags[] = {
-	    0, 0, 0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_ASYNC, GLOCK_ASYNC, GLOCK_NOCACHE};
+	    0,           0,           GLOCK_TRY_IDLE, GLOCK_TRY, GLOCK_TRY_1CB,
+	    GLOCK_ASYNC, GLOCK_ASYNC, GLOCK_NOCACHE};
 	static const struct timespec a_while = {.tv_nsec = 100000};
 	struct glock_holder gh = GLOCK_HOLDER_NONE;
 	unsigned int flag = flags[dice(t, 8)];
@@ -157,7 +158,7 @@ static void one(struct thread *t)
 			glock_cancel(&gh);
 		err = glock_wait(&gh, 0, 0);
 	}
-	if (err == -EAGAIN || err == -ECANCELED)
+	if (err == -EAGAIN || err == -EBUSY || err == -ECANCELED)
 		return;
 	if (err) {
 		checker_fail(t->c, "nq: %d", err);

@@ -530,7 +530,7 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 	queue_older(l);
 	if (l->demanded != GLOCK_EX) {
 		gl_lock(pl.gl);
-		glock__hold_or_demote(pl.gl, l->demanded);
+		glock__hold_or_demote(pl.gl, l->demanded, false);
 		gl_unlock(pl.gl);
 	}
 	pl.l = NULL;

@@ -74,9 +74,9 @@ static void done(struct client *c)
 /* Checks the error of a request against the possible reasons here. */
 static void check_error(struct world *w, int err)
 {
-	bool ok = err == -EAGAIN || err == -EIO || (err == -EUCLEAN && w->f.failing) ||
-		  (err == -ECANCELED && w->f.cancels) || (err == -ESHUTDOWN) ||
-		  (err == -ENOSPC && w->f.no_room);
+	bool ok = err == -EAGAIN || err == -EBUSY || err == -EIO ||
+		  (err == -EUCLEAN && w->f.failing) || (err == -ECANCELED && w->f.cancels) ||
+		  (err == -ESHUTDOWN) || (err == -ENOSPC && w->f.no_room);
 
 	if (!ok)
 		trouble("a request failed with %d", err);
@@ -88,7 +88,7 @@ static void failed(struct world *w, struct client *c, int err)
 
 	world_note(NOTE_ANSWER, "failed", c->gl, err, 0);
 	check_error(w, err);
-	if (err == -EAGAIN && m)
+	if ((err == -EAGAIN || err == -EBUSY) && m)
 		m->counts.tries_failed++;
 	done(c);
 }
@@ -184,7 +184,7 @@ static unsigned int some_flags(struct world *w, enum glock_mode mode)
 	if (!chance(4) && mode == GLOCK_EX)
 		flags |= GLOCK_NODE_SCOPE;
 	if (w->f.tries && !chance(3))
-		flags |= chance(2) ? GLOCK_TRY : GLOCK_TRY_1CB;
+		flags |= chance(2) ? GLOCK_TRY : chance(2) ? GLOCK_TRY_1CB : GLOCK_TRY_IDLE;
 	if (!chance(16))
 		flags |= GLOCK_RECOVER;
 	return flags;
@@ -204,7 +204,7 @@ static void choose(struct world *w, struct client *c)
 		c->mode = GLOCK_SH;
 	c->flags = some_flags(w, c->mode);
 	/* Tries do not wait long, and the counts of their answers are better without a wait. */
-	if (c->flags & (GLOCK_TRY | GLOCK_TRY_1CB) || !chance(3))
+	if (c->flags & GLOCK__TRIES || !chance(3))
 		c->flags |= GLOCK_ASYNC;
 }
 

@@ -131,7 +131,8 @@ static size_t events(struct run *r, const struct moment *last, struct moment *no
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		now->can[i] = client_can(r, i);
-		now->can[2 + i] = glock__work_next(w->node[i].space) != INT64_MAX;
+		now->can[2 + i] = /* time stands still, so no deadline comes */
+		    glock__work_next(w->node[i].space) <= glock__sim_now(w->sim);
 		if (now->can[i])
 			list[n++] = (struct event){(int)i, 'c', 0, last->can[i]};
 		if (now->can[2 + i])
@@ -211,13 +212,14 @@ static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
 /* Each node asks one time: every pair of modes, every kind of request, canceled or not. */
 static void exhaustive_one_each(void **state)
 {
-	static const unsigned int flags[] = {0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_NOCACHE};
+	static const unsigned int flags[] = {0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_NOCACHE,
+					     GLOCK_TRY_IDLE};
 	unsigned long runs = 0, plans = 0;
 
 	(void)state;
 	for (int a = 0; a < 3; a++)
 		for (int b = 0; b < 3; b++)
-			for (int f = 0; f < 4; f++)
+			for (int f = 0; f < 5; f++)
 				for (int cancel = 0; cancel < 2; cancel++) {
 					const struct plan p = {
 					    .ask = {{{modes[a], flags[f], cancel}},

@@ -9,7 +9,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 const char *const fault_names[FAULTS] = {
@@ -97,6 +99,25 @@ int fcntl(int fd, int command, ...)
 	arg = va_arg(list, void *);
 	va_end(list);
 	return fcntl_call(fd, command, arg);
+}
+
+static long file_system;
+
+void faults_file_system(long type)
+{
+	file_system = type;
+}
+
+/* As fcntl(): the header calls fstatfs64() by that name. */
+int fstatfs(int fd, struct statfs *fs)
+{
+	int err = (int)syscall(SYS_fstatfs, fd, fs);
+	struct stat st;
+
+	/* a folder may be that of the lock spaces, which may not be on NFS, either */
+	if (!err && file_system && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		fs->f_type = file_system;
+	return err;
 }
 
 int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl")

@@ -34,6 +34,8 @@ void faults_install(void);
 void faults_arm(enum fault f, unsigned int n, bool always);
 /* Returns whether a call has failed since faults_arm(). */
 bool faults_hit(void);
+/* Lets fstatfs() say that each file system is of that type. 0: the true one. */
+void faults_file_system(long type);
 /* Calls f before the n-th write. NULL: none. */
 void faults_before_write(unsigned int n, void (*f)(void));
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -217,6 +218,7 @@ struct peer peer_start(const char *uri, const char *vfs, int busy_ms)
 	fflush(stdout);
 	p.pid = fork();
 	if (!p.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test may leave it stopped */
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
 		execl("/proc/self/exe", "peer", extension, "--peer", uri, vfs ? vfs : "", busy,
@@ -336,6 +338,7 @@ static int lacks(void *capability)
 
 int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 {
+	const char *only = getenv("GLOCK_ONLY"); /* see tests/mutate/only.c */
 	size_t failed = 0;
 
 	if (argc < 3)
@@ -346,6 +349,8 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t n)
 	if (chdir(argv[2]))
 		return 2;
 	for (size_t i = 0; i < n; i++) {
+		if (only && strcmp(only, tests[i].name) != 0)
+			continue;
 		if (tests[i].needs && in_child(lacks, (void *)(uintptr_t)tests[i].needs)) {
 			printf("ok %zu - %s # SKIP needs %s\n", i + 1, tests[i].name,
 			       tests[i].needs);

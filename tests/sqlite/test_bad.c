@@ -2,8 +2,11 @@
 /* test_bad.c - tests bad input: each mistake has a clear error, and nothing is lost. */
 #include "rig.h"
 
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,8 +49,46 @@ static void a_file_that_is_no_database_stays_as_it_is(void)
 	SAME(bytes_of("app.db"), before);
 }
 
+/* A file that was cut off gives what SQLite's own VFS gives, and stays as it is. */
+static void a_file_that_is_cut_off_gives_the_results_of_unix(void)
+{
+	static const off_t sizes[] = {1, 15, 16, 99, 100, 511, 4096};
+	static const char *const vfs[] = {"unix", "glock"};
+	uint64_t before;
+	int rc[2];
+
+	load();
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		unlink("app.db");
+		make_db("app.db");
+		SAME(truncate("app.db", sizes[i]), 0);
+		before = bytes_of("app.db");
+		for (int k = 0; k < 2; k++) {
+			sqlite3 *db;
+
+			rc[k] = try_open(&db, "file:app.db", vfs[k]);
+			if (!rc[k])
+				rc[k] = sql(db, "SELECT n FROM t");
+			SAME(sqlite3_close(db), SQLITE_OK);
+		}
+		CHECK(rc[0] != SQLITE_OK);
+		SAME(rc[1], rc[0]);
+		SAME(bytes_of("app.db"), before);
+	}
+}
+
 static void a_wrong_parameter_names_the_right_ones(void)
 {
+	static const char *const right[] = {APP "&hold=0",
+					    APP "&hold=10000000",
+					    APP "&interop=off",
+					    APP "&interop=YES",
+					    APP "&nfs=0&nfs=1",
+					    APP "&space=a%20b",
+					    APP "&unknown=parameter",
+					    APP "&lockman=local"};
+	sqlite3 *db;
+
 	make_db("app.db");
 	load();
 	refused(APP "&hold=soon", "hold=soon: give microseconds from 0 to 10000000");
@@ -56,6 +97,47 @@ static void a_wrong_parameter_names_the_right_ones(void)
 	refused(APP "&lockman=etcd", "lockman=etcd: give local or dlm");
 	refused(APP "&space=a/b", "space=a/b: give 1 to 64 bytes");
 	refused(APP "&space=", "space=: give 1 to 64 bytes");
+	refused(APP "&hold=10000001", "app.db: hold=10000001: give");
+	refused(APP "&interop=maybe", "app.db: interop=maybe: give 0 or 1");
+	refused(APP "&interop=", "interop=: give 0 or 1");
+	refused(APP "&nfs=2", "nfs=2: give 0 or 1");
+	if (access("/sys/kernel/dlm", F_OK))
+		refused(APP "&lockman=dlm", "this kernel has no DLM; try modprobe dlm");
+	for (size_t i = 0; i < COUNT(right); i++) {
+		SAME(try_open(&db, right[i], NULL), SQLITE_OK);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+}
+
+/* The lines name the directory and the way out. */
+static void a_directory_for_spaces_that_is_missing_is_named(void)
+{
+	make_db("app.db");
+	SAME(setenv("GLOCK_DIR", "/nowhere/at/all", 1), 0);
+	load();
+	refused(APP, "/nowhere/at/all");
+	refused(APP, "make the directory of the lines before, or name another one in GLOCK_DIR");
+	make_db("file");
+	SAME(setenv("GLOCK_DIR", "file", 1), 0);
+	refused(APP, "file: Not a directory");
+}
+
+/* The open of a FIFO for reading alone would wait for ever. */
+static void a_fifo_or_a_device_is_refused(void)
+{
+	load();
+	SAME(mkfifo("fifo", 0666), 0);
+	refused("file:fifo?vfs=glock", "fifo: is no regular file; name the file of a database");
+	refused("file:/dev/full?vfs=glock", "/dev/full: is no regular file");
+	refused("file:/dev/null?vfs=glock", "/dev/null: is no regular file");
+	for (int i = 0; i < 2; i++) {
+		int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+		sqlite3 *db;
+
+		SAME(sqlite3_open_v2(i ? "file:/dev/zero" : "file:fifo", &db, flags, "glock"),
+		     SQLITE_CANTOPEN);
+		sqlite3_close(db);
+	}
 }
 
 static void a_missing_folder_is_refused_as_by_unix(void)
@@ -118,6 +200,59 @@ static void a_read_only_folder_gives_the_results_of_unix(void)
 	CHECK(rc[1][2] != SQLITE_OK);
 }
 
+/* A user may neither enter the folder nor read the file. The log names the file. */
+static void a_file_that_is_out_of_reach_is_named(void)
+{
+	static const char *const vfs[] = {"unix", "glock"};
+	static const char *const names[] = {"closed/app.db", "secret.db", "locked.db"};
+	int rc[2];
+
+	SAME(mkdir("closed", 0755), 0);
+	for (size_t i = 0; i < COUNT(names); i++)
+		make_db(names[i]);
+	SAME(chmod("closed", 0644) | chmod("secret.db", 0), 0);
+	SAME(chmod("locked.db", 0200), 0);
+	SAME(setgid(65534) | setuid(65534), 0);
+	load();
+	for (size_t i = 0; i < COUNT(names); i++) {
+		char uri[64];
+
+		snprintf(uri, sizeof(uri), "file:%s", names[i]);
+		for (int k = 0; k < 2; k++) {
+			sqlite3 *db;
+
+			rc[k] = try_open(&db, uri, vfs[k]);
+			sqlite3_close(db);
+		}
+		SAME(rc[0] & 0xff, SQLITE_CANTOPEN);
+		SAME(rc[1], rc[0]);
+		CHECK(logged(names[i]));
+	}
+}
+
+/* The same on a file system that is mounted for reading: SQLite asks for a write lock in vain. */
+static void a_read_only_file_system_is_read(void)
+{
+	struct peer peer;
+	sqlite3 *db;
+
+	SAME(mkdir("disk", 0755), 0);
+	SAME(unshare(CLONE_NEWNS), 0);
+	SAME(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	SAME(mount("none", "disk", "tmpfs", 0, NULL), 0);
+	make_db("disk/app.db");
+	SAME(mount("none", "disk", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	load();
+	peer = peer_start("file:disk/app.db?vfs=glock", NULL, 0);
+	db = open_db("file:disk/app.db?vfs=glock", NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(peer_do(&peer, "SELECT be(n = 0) FROM t"), SQLITE_OK);
+	SAME(sql(db, "UPDATE t SET n = 1") & 0xff, SQLITE_READONLY);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 static void a_read_only_file_is_read(void)
 {
 	sqlite3 *db;
@@ -152,6 +287,29 @@ static void two_names_for_one_file_are_one_database(void)
 	SAME(value(three, "SELECT n FROM t"), 1);
 	SAME(sqlite3_close(one) | sqlite3_close(two) | sqlite3_close(three), SQLITE_OK);
 	CHECK(logged("multiple links to file"));
+}
+
+/* A bind mount: neither the links nor the paths tell that both names are one file. */
+static void a_file_that_is_mounted_twice_is_one_database(void)
+{
+	struct peer peer;
+	sqlite3 *one;
+
+	make_db("app.db");
+	make_db("bound.db");
+	SAME(unshare(CLONE_NEWNS), 0);
+	SAME(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	SAME(mount("app.db", "bound.db", NULL, MS_BIND, NULL), 0);
+	load();
+	peer = peer_start("file:bound.db?vfs=glock", NULL, 0);
+	one = open_db(APP, NULL);
+	SAME(sql(one, "BEGIN IMMEDIATE"), SQLITE_OK);
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+	SAME(sql(one, "UPDATE t SET n = 1; COMMIT"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 1) FROM t; UPDATE t SET n = 2"), SQLITE_OK);
+	SAME(value(one, "SELECT n FROM t"), 2);
+	SAME(sqlite3_close(one), SQLITE_OK);
+	peer_end(&peer);
 }
 
 static void a_file_that_is_deleted_while_open_is_not_written(void)
@@ -304,21 +462,48 @@ static void as_default_memory_and_temporary_databases_work(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+/* These names go to SQLite's own VFS, as without ours. */
+static void no_name_and_memory_work_by_uri(void)
+{
+	static const char *const uris[] = {"file:?vfs=glock", "file::memory:?vfs=glock",
+					   "file:app.db?mode=memory&vfs=glock"};
+
+	load();
+	for (size_t i = 0; i < COUNT(uris); i++) {
+		sqlite3 *db = open_db(uris[i], NULL);
+
+		SAME(sql(db, "CREATE TABLE t(n); INSERT INTO t VALUES(7); VACUUM"), SQLITE_OK);
+		SAME(value(db, "SELECT n FROM t"), 7);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+	SAME(access("app.db", F_OK), -1);
+}
+
 int main(int argc, char **argv)
 {
 #define ROOT(name)                  \
 	{                           \
 #name, name, "root" \
 	}
+#define MOUNT(name)                  \
+	{                            \
+#name, name, "mount" \
+	}
 	static const struct test tests[] = {
 	    TEST(a_file_that_is_no_database_stays_as_it_is),
+	    TEST(a_file_that_is_cut_off_gives_the_results_of_unix),
 	    TEST(a_wrong_parameter_names_the_right_ones),
+	    TEST(a_directory_for_spaces_that_is_missing_is_named),
+	    TEST(a_fifo_or_a_device_is_refused),
 	    TEST(a_missing_folder_is_refused_as_by_unix),
 	    TEST(two_spaces_for_one_database_are_refused),
 	    ROOT(another_users_space_is_refused),
 	    ROOT(a_read_only_folder_gives_the_results_of_unix),
 	    ROOT(a_read_only_file_is_read),
+	    ROOT(a_file_that_is_out_of_reach_is_named),
+	    MOUNT(a_read_only_file_system_is_read),
 	    TEST(two_names_for_one_file_are_one_database),
+	    MOUNT(a_file_that_is_mounted_twice_is_one_database),
 	    TEST(a_file_that_is_deleted_while_open_is_not_written),
 	    TEST(a_file_that_is_replaced_while_open_is_another_database),
 	    TEST(a_database_in_wal_mode_is_refused_with_the_way_out),
@@ -326,6 +511,7 @@ int main(int argc, char **argv)
 	    TEST(as_default_a_database_in_wal_mode_goes_to_unix),
 	    TEST(journal_mode_wal_answers_the_mode_that_stays),
 	    TEST(as_default_memory_and_temporary_databases_work),
+	    TEST(no_name_and_memory_work_by_uri),
 	};
 
 	return run_tests(argc, argv, tests, COUNT(tests));

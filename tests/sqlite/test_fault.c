@@ -90,13 +90,16 @@ static bool documented(enum fault f, int rc)
 	return rc == SQLITE_OK;
 }
 
+/* The database with which open_for() works. */
+static const char *name = DB;
+
 /* Returns NULL if there is no connection. *rc has the reason. */
 static sqlite3 *open_for(const char *vfs, const char *mode, int *rc)
 {
 	char text[128];
 	sqlite3 *db;
 
-	*rc = sqlite3_open_v2(DB, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, vfs);
+	*rc = sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, vfs);
 	if (*rc) {
 		sqlite3_close(db);
 		return NULL;
@@ -251,10 +254,127 @@ static void lasting_faults_in_mode_persist(void)
 	writers("persist", true);
 }
 
-/* With a lasting fault a journal in memory cannot be rolled back, and SQLite says so. */
 static void faults_in_mode_memory(void)
 {
 	writers("memory", false);
+}
+
+/* ---- without a way back ---- */
+
+/*
+ * With journal_mode=off SQLite promises nothing about the database after an error. Nor does SQLite
+ * with journal_mode=memory if the pages cannot be written back. So each call has a new database.
+ * The file must be the same, byte for byte, as after the same fault with `unix`. An error before
+ * the first write must leave the database as it was.
+ */
+static void copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+	int c;
+
+	CHECK(in && out);
+	while ((c = getc(in)) != EOF)
+		SAME(putc(c, out), c);
+	SAME(fclose(in) | fclose(out), 0);
+}
+
+static bool finds_attached(int n)
+{
+	char text[256];
+
+	snprintf(
+	    text, sizeof(text),
+	    "SELECT be(n = %d) FROM o.v; SELECT be(count(*) = 5 AND min(n) = %d AND max(n) = %d)"
+	    " FROM o.t; SELECT be(integrity_check = 'ok') FROM pragma_integrity_check",
+	    n, n, n);
+	return peer_do(&peer, text) == SQLITE_OK;
+}
+
+struct bytes_after {
+	struct result r;
+	uint64_t bytes;
+};
+
+static void one_without_a_way_back(struct try *t, const char *vfs, unsigned int i,
+				   struct bytes_after *after)
+{
+	char file[64], uri[96], attach[160];
+	uint64_t before;
+	sqlite3 *db;
+	bool right;
+
+	snprintf(file, sizeof(file), "%s-%s-%u-%u.db", t->mode, vfs, t->fault, i);
+	snprintf(uri, sizeof(uri), "file:%s?hold=0", file);
+	snprintf(attach, sizeof(attach), "ATTACH '%s&vfs=glock' AS o", uri);
+	copy_file("template.db", file);
+	before = bytes_of(file);
+	name = uri;
+	memset(after, 0, sizeof(*after));
+	db = with_a_fault(t, vfs, i, &after->r);
+	faults_arm(t->fault, 0, false);
+	after->bytes = bytes_of(file);
+	/* no process is kept out, whatever the file has */
+	if (strcmp(vfs, "glock") == 0 && peer_do(&peer, attach) == SQLITE_OK) {
+		SAME(peer_do(&peer, "BEGIN IMMEDIATE"), SQLITE_OK);
+		SAME(peer_do(&peer, "ROLLBACK"), SQLITE_OK);
+		right = (after->r.rc && after->bytes != before) || finds_attached(!after->r.rc);
+		if (!right)
+			told(t, i, vfs, after->r.rc);
+		CHECK(right);
+		SAME(peer_do(&peer, "DETACH o"), SQLITE_OK);
+	}
+	SAME(sqlite3_close(db), SQLITE_OK);
+	name = DB;
+	unlink(file);
+}
+
+static void writers_without_a_way_back(const char *mode, bool always)
+{
+	static struct bytes_after theirs[CALLS_MAX];
+	struct try t = {.mode = mode, .always = always};
+
+	begin();
+	copy_file("app.db", "template.db");
+	for (t.fault = 0; t.fault < FAULT_SEEN; t.fault++) {
+		bool alike =
+		    t.fault <= FAULT_SYNC || t.fault == FAULT_TRUNCATE || t.fault == FAULT_DELETE;
+		unsigned int i = 0, n = 0;
+		struct bytes_after ours;
+
+		if (t.fault == FAULT_SHORT)
+			continue; /* SQLite takes the zeros for contents */
+		do {
+			CHECK(++n < CALLS_MAX);
+			one_without_a_way_back(&t, "unix", n, &theirs[n]);
+		} while (theirs[n].r.hit);
+		do {
+			CHECK(++i < CALLS_MAX);
+			one_without_a_way_back(&t, "glock", i, &ours);
+			if (alike) {
+				SAME(ours.r.rc, theirs[i].r.rc);
+				SAME(ours.bytes, theirs[i].bytes);
+				SAME(ours.r.hit, i < n);
+			}
+		} while (ours.r.hit);
+		printf("# %s: %u calls of %s failed\n", mode, i - 1, fault_names[t.fault]);
+	}
+	peer_end(&peer);
+	peer_end(&plain);
+}
+
+static void faults_in_mode_off(void)
+{
+	writers_without_a_way_back("off", false);
+}
+
+static void lasting_faults_in_mode_off(void)
+{
+	writers_without_a_way_back("off", true);
+}
+
+static void lasting_faults_in_mode_memory(void)
+{
+	writers_without_a_way_back("memory", true);
 }
 
 /* ---- a hot journal ---- */
@@ -517,6 +637,31 @@ static void no_room_for_locks(void)
 	peer_end(&plain);
 }
 
+/* Pages that NFS caches are not those of the lock's owner. */
+static void a_network_file_system_is_refused_unless_the_user_insists(void)
+{
+	sqlite3 *db;
+
+	plain = peer_start(DB, "unix", 0);
+	SAME(peer_do(&plain, create), SQLITE_OK);
+	peer_end(&plain);
+	load();
+	faults_file_system(0x6969);
+	SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	CHECK(logged("app.db: NFS caches pages by its own rules"));
+	CHECK(logged("use another file system or VFS, or insist with nfs=1"));
+	SAME(try_open(&db, APP "&nfs=0", NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	SAME(try_open(&db, APP "&nfs=1", NULL), SQLITE_OK);
+	SAME(value(db, consistent), 1);
+	SAME(sql(db, transaction), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	faults_file_system(0);
+	SAME(try_open(&db, APP, NULL), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -527,11 +672,15 @@ int main(int argc, char **argv)
 	    TEST(faults_in_mode_persist),
 	    TEST(lasting_faults_in_mode_persist),
 	    TEST(faults_in_mode_memory),
+	    TEST(lasting_faults_in_mode_memory),
+	    TEST(faults_in_mode_off),
+	    TEST(lasting_faults_in_mode_off),
 	    TEST(faults_in_a_recovery),
 	    TEST(lasting_faults_in_a_recovery),
 	    TEST(faults_in_a_reader),
 	    TEST(a_byte_lock_that_fails_keeps_no_plain_reader_out),
 	    TEST(a_lock_of_another_process_leaves_none_of_ours),
+	    TEST(a_network_file_system_is_refused_unless_the_user_insists),
 	    TEST(a_space_lost_while_the_journal_is_written),
 	    TEST(a_space_lost_while_the_database_is_written),
 	    {"no_room_for_locks", no_room_for_locks, "mount"},

@@ -67,31 +67,78 @@ static void a_child_may_open_the_database_itself(void)
 
 static int end_the_parents_transaction(void *db)
 {
-	uint64_t journal = bytes_of("app.db-journal");
+	uint64_t before = bytes_of("app.db"), journal = bytes_of("app.db-journal");
 
-	if (sql(db, "COMMIT") == SQLITE_OK)
+	if (sql(db, "INSERT INTO u SELECT * FROM u") == SQLITE_OK)
 		return 1;
+	if (sql(db, "COMMIT") == SQLITE_OK)
+		return 2;
 	sql(db, "ROLLBACK");
+	if (!logged("app.db-journal: not changed, because the journal belongs to the parent"))
+		return 3;
 	sqlite3_close(db);
-	return bytes_of("app.db-journal") == journal ? 0 : 2;
+	return bytes_of("app.db") == before && bytes_of("app.db-journal") == journal ? 0 : 4;
 }
 
+/* The journal is the parent's way back. So a child neither writes, truncates nor deletes it. */
 static void a_child_does_not_touch_the_parents_journal(void)
 {
+	static const char *const modes[] = {"delete", "truncate", "persist"};
+	char text[64];
 	uint64_t before;
 	sqlite3 *db;
 
 	make_db("app.db");
-	before = bytes_of("app.db");
 	load();
 	db = open_db(APP, NULL);
-	SAME(sql(db, "BEGIN; UPDATE t SET n = 1"), SQLITE_OK);
-	CHECK(bytes_of("app.db-journal"));
-	SAME(in_child(end_the_parents_transaction, db), 0);
-	SAME(bytes_of("app.db"), before);
-	SAME(sql(db, "COMMIT"), SQLITE_OK);
-	SAME(value(db, "SELECT n FROM t"), 1);
-	SAME(bytes_of("app.db-journal"), 0);
+	SAME(sql(db, "CREATE TABLE u(a); INSERT INTO u VALUES(zeroblob(3000))"), SQLITE_OK);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		snprintf(text, sizeof(text), "PRAGMA journal_mode=%s", modes[i]);
+		CHECK(gives(db, text, modes[i]));
+		before = bytes_of("app.db");
+		SAME(sql(db, "BEGIN; UPDATE t SET n = n + 1"), SQLITE_OK);
+		CHECK(bytes_of("app.db-journal"));
+		SAME(in_child(end_the_parents_transaction, db), 0);
+		SAME(bytes_of("app.db"), before);
+		SAME(sql(db, "COMMIT"), SQLITE_OK);
+		SAME(value(db, "SELECT n FROM t"), i + 1);
+	}
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A child that spills pages of the parent's transaction would write them to the database. */
+static int write_as_the_parent(void *db)
+{
+	if (sql(db, "UPDATE u SET a = zeroblob(900)") == SQLITE_OK &&
+	    sql(db, "COMMIT") == SQLITE_OK)
+		return 1;
+	sql(db, "ROLLBACK");
+	return logged("belongs to the parent process") ? 0 : 2;
+}
+
+static void a_child_does_not_write_with_the_parents_exclusive_lock(void)
+{
+	static const char *const modes[] = {"delete", "memory", "off"};
+	char text[64];
+	uint64_t before;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "CREATE TABLE u(a); INSERT INTO u VALUES(zeroblob(3000)), (zeroblob(3000))"),
+	     SQLITE_OK);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		snprintf(text, sizeof(text), "PRAGMA journal_mode=%s", modes[i]);
+		CHECK(gives(db, text, modes[i]));
+		SAME(sql(db, "BEGIN EXCLUSIVE; UPDATE t SET n = n + 1"), SQLITE_OK);
+		before = bytes_of("app.db");
+		SAME(in_child(write_as_the_parent, db), 0);
+		SAME(bytes_of("app.db"), before);
+		SAME(sql(db, "COMMIT"), SQLITE_OK);
+		SAME(value(db, "SELECT n FROM t"), i + 1);
+		CHECK(gives(db, "PRAGMA integrity_check", "ok"));
+	}
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -319,6 +366,27 @@ static void two_connections_of_a_process_read_after_a_write(void)
 	SAME(sqlite3_close(one) | sqlite3_close(two), SQLITE_OK);
 }
 
+/* The connection sleeps nowhere, so the grant for which it waits is given back. */
+static void a_waiting_writer_keeps_new_readers_out(void)
+{
+	sqlite3 *one, *two, *three;
+
+	make_db("app.db");
+	load();
+	one = open_db(APP, NULL);
+	two = open_db(APP, NULL);
+	three = open_db(APP, NULL);
+	SAME(sql(one, "BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(sql(two, "BEGIN; UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(sql(two, "COMMIT") & 0xff, SQLITE_BUSY);
+	SAME(sql(one, "COMMIT"), SQLITE_OK);
+	nap_ms(30); /* the grant that no connection claims is given back */
+	SAME(sql(three, "SELECT n FROM t") & 0xff, SQLITE_BUSY);
+	SAME(sql(two, "COMMIT"), SQLITE_OK);
+	SAME(value(three, "SELECT n FROM t"), 1);
+	SAME(sqlite3_close(one) | sqlite3_close(two) | sqlite3_close(three), SQLITE_OK);
+}
+
 /* ---- locks that are kept between transactions ---- */
 
 enum { MANY = 3000 };
@@ -363,6 +431,32 @@ static void two_processes_that_write_all_the_time_take_turns(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&one);
 	peer_end(&two);
+}
+
+/* Short writes do not make a turn longer: 10 ms of hold are 200 writes, and would be some 1,000. */
+static void a_turn_has_a_number_of_writes_at_most(void)
+{
+	struct peer peers[2];
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "CREATE TABLE log(n INTEGER PRIMARY KEY, who)"), SQLITE_OK);
+	for (int i = 0; i < 2; i++) {
+		peers[i] = peer_start(APP "&hold=10000", NULL, 60000);
+		SAME(peer_do(&peers[i], "PRAGMA synchronous = off; PRAGMA journal_mode = off"),
+		     SQLITE_OK);
+	}
+	say_many(&peers[0], "INSERT INTO log(who) VALUES(0)", 6000);
+	say_many(&peers[1], "INSERT INTO log(who) VALUES(1)", 6000);
+	answered_at(&peers[0]);
+	answered_at(&peers[1]);
+	CHECK(value(db, "SELECT count(*) FROM log a JOIN log b ON b.n = a.n + 1 "
+			"WHERE a.who <> b.who") >= 30);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peers[0]);
+	peer_end(&peers[1]);
 }
 
 /* A process that wrote and then does nothing gives its locks to the next one at once. */
@@ -449,6 +543,56 @@ static void fill(sqlite3 *db)
 	     SQLITE_OK);
 }
 
+/*
+ * A reader that began with the lock of its own write cannot weaken it, because the space is gone.
+ * Other processes may then write, so its reads fail.
+ */
+static void a_long_reader_that_lost_its_lock_reads_no_more(void)
+{
+	int rc = SQLITE_OK;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	fill(db);
+	SAME(sql(db, "PRAGMA cache_size = 2; BEGIN; SELECT n FROM t"), SQLITE_OK);
+	remove_spaces();
+	for (int i = 0; i < 10000 && !rc; i++) {
+		rc = sql(db, "SELECT max(b) FROM u");
+		nap_ms(1);
+	}
+	SAME(rc, SQLITE_IOERR_READ);
+	CHECK(logged("app.db: not read, because the transaction lost its lock"));
+	CHECK(logged("withdra"));
+	sql(db, "COMMIT"); /* an error if the transaction is over */
+	CHECK(no_io(sql(db, "SELECT max(b) FROM u")));
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static int read_as_the_parent(void *db)
+{
+	if (sql(db, "SELECT max(b) FROM u") != SQLITE_IOERR_READ)
+		return 1;
+	return logged("app.db: not read, because the connection belongs to the parent") ? 0 : 2;
+}
+
+/* The lock is the parent's, which may end its transaction at each moment. */
+static void a_child_does_not_read_in_the_parents_transaction(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	fill(db);
+	SAME(sql(db, "PRAGMA cache_size = 2; BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(in_child(read_as_the_parent, db), 0);
+	SAME(value(db, "SELECT count(*) FROM u WHERE length(b) = 100"), 2000);
+	SAME(sql(db, "COMMIT"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
 /* A peer moves 1 from row to row meanwhile, so the sum tells whether a copy is of one moment. */
 static const char moves[] = "BEGIN; UPDATE u SET a = a - 1 WHERE rowid = 1;"
 			    "UPDATE u SET a = a + 1 WHERE rowid = 1999; COMMIT";
@@ -530,23 +674,58 @@ static void a_stopped_process_keeps_others_for_their_timeout(void)
 	peer_end(&peer);
 }
 
+/* Only the first call waits for an owner that may be slow. Without a timeout SQLite calls once. */
+static void without_a_timeout_only_the_first_try_waits_for_a_stopped_process(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	int64_t since, first, second;
+	int status;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
+	kill(peer.pid, SIGSTOP);
+	SAME(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
+	since = now_us();
+	SAME(sql(db, "UPDATE t SET n = 2") & 0xff, SQLITE_BUSY);
+	first = now_us() - since;
+	SAME(sql(db, "UPDATE t SET n = 2") & 0xff, SQLITE_BUSY);
+	second = now_us() - since - first;
+	kill(peer.pid, SIGCONT);
+	CHECK(first > 1900000);
+	CHECK(second < 1900000);
+	sqlite3_busy_timeout(db, 10000);
+	SAME(sql(db, "UPDATE t SET n = 2"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 	    TEST(a_connection_of_the_parent_is_an_error_in_a_child),
 	    TEST(a_child_may_open_the_database_itself),
 	    TEST(a_child_does_not_touch_the_parents_journal),
+	    TEST(a_child_does_not_read_in_the_parents_transaction),
+	    TEST(a_child_does_not_write_with_the_parents_exclusive_lock),
 	    TEST(without_its_space_a_reader_that_wants_to_write_fails),
 	    TEST(without_its_space_a_reserved_lock_does_not_write),
 	    TEST(without_its_space_an_exclusive_lock_does_not_write),
 	    TEST(without_its_space_a_repeated_read_fails),
+	    TEST(a_long_reader_that_lost_its_lock_reads_no_more),
+	    TEST(a_waiting_writer_keeps_new_readers_out),
 	    TEST(two_processes_that_write_all_the_time_take_turns),
+	    TEST(a_turn_has_a_number_of_writes_at_most),
 	    TEST(an_idle_writer_lets_the_next_one_write),
 	    TEST(a_waiting_process_is_overtaken_for_the_hold_time_at_most),
 	    TEST(threads_with_a_connection_each_count_together),
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
 	    TEST(a_stopped_process_keeps_others_for_their_timeout),
+	    TEST(without_a_timeout_only_the_first_try_waits_for_a_stopped_process),
 	    TEST(a_long_reader_after_a_write_lets_others_read),
 	    TEST(an_open_cursor_over_a_commit_lets_others_read),
 	    TEST(two_connections_of_a_process_read_after_a_write),

@@ -30,6 +30,7 @@ def main():
     rows = {row["path"]: row for row in frame["rows"]}
     data, writers = rows.get(database, {}), rows.get(database + " (writers)", {})
     rate = data.get("acquired", 0) / frame["interval_s"]
+    writes = writers.get("acquired", 0) / frame["interval_s"]
     n = failed = 0
     for ok, what in (
             (workers.returncode == 0, "the load runs"),
@@ -37,6 +38,7 @@ def main():
             (any(f" P: {database} (writers)\n" in text for text in texts), "glock stat: the lock of writers"),
             (data and writers, "o2top: both locks by path"),
             (0.3 < rate / float(figures["rate"]) < 3, "o2top: acquisitions are transactions"),
+            (0.3 < writes / float(figures["writes"]) < 3, "o2top: acquisitions of writers are write transactions"),
             (len(data.get("writers", ())) == 2, "o2top: both processes write"),
             (data.get("wait_s", 0) + writers.get("wait_s", 0) > 0, "o2top: processes wait for each other"),
             ((data.get("hit_ratio") or 0) > 0.5, "o2top: most transactions find the lock cached")):
@@ -44,7 +46,7 @@ def main():
         failed += not ok
         print(f"{'ok' if ok else 'not ok'} {n} - {what}")
     if failed:
-        print(f"# {figures}, {rate:.0f} acquisitions a second, rows {list(rows)}")
+        print(f"# {figures}, {rate:.0f} acquisitions a second, {writes:.0f} of writers, rows {list(rows)}")
         print("#", json.dumps(data)[:2000])
     print(f"1..{n}")
     return failed != 0

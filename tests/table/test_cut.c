@@ -20,7 +20,17 @@
 #define SEQUENCES 40
 #define OPERATIONS 220 /* in a sequence */
 
-enum kind { OP_LOCK, OP_UNLOCK, OP_TAKE, OP_WOKEN, OP_PURGE, OP_FORGET, OP_GROW, OP_MAX };
+enum kind {
+	OP_LOCK,
+	OP_UNLOCK,
+	OP_TAKE,
+	OP_WOKEN,
+	OP_PURGE,
+	OP_FORGET,
+	OP_GROW,
+	OP_IN_USE,
+	OP_MAX
+};
 
 struct op {
 	enum kind kind;
@@ -124,6 +134,9 @@ static void run(const struct op *op)
 	case OP_GROW:
 		glock__table_grow(rig.t, rig.size - (op->flags & 7) * CELL_SIZE);
 		break;
+	case OP_IN_USE:
+		glock__table_in_use(rig.t, op->lkid);
+		break;
 	default:
 		fail();
 	}
@@ -193,7 +206,7 @@ static void one_cut(const struct op *op, uint64_t k, bool *committed, bool thoro
 
 	/* The recovered table can be used. */
 	restore(recovered);
-	if (op->kind == OP_PURGE || op->kind == OP_FORGET || !*committed) {
+	if (op->kind == OP_PURGE || op->kind == OP_FORGET || op->kind == OP_IN_USE || !*committed) {
 		run(op);
 		rig_check(&rig);
 	}
@@ -256,9 +269,10 @@ static uint32_t some_flags(void)
 	    F(CONVDEADLK),
 	    F(NOORDER),
 	    F(DEATH_UNREPORTED),
+	    F(IDLE),
 	};
 
-	return flags[rig_random(13)] | flags[rig_random(13)] | (rig_random(3) ? 0 : F(VALBLK));
+	return flags[rig_random(14)] | flags[rig_random(14)] | (rig_random(3) ? 0 : F(VALBLK));
 }
 
 static struct op some_op(void)
@@ -290,6 +304,9 @@ static struct op some_op(void)
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);
 		op.flags = F(CANCEL);
+	} else if (what < 90) {
+		op.kind = OP_IN_USE;
+		op.lkid = some_lock(true);
 	} else if (what < 97) {
 		op.kind = OP_TAKE;
 	} else {

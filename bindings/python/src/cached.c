@@ -232,7 +232,7 @@ static PyObject *cached_close(PyObject *obj, PyObject *unused)
 		return NULL;
 	by->flags |= GLOCK_SKIP; /* a value that is not there need not be loaded */
 	by->cached = (struct py_cached *)Py_NewRef(c);
-	got = py_holder_ask(by, py_this_thread(), c->lock.timeout, true);
+	got = py_holder_ask(by, py_this_thread(), c->lock.timeout, GLOCK_ASYNC);
 	if (got > 0)
 		err = cached_take_off(c, by);
 	else if (!got)

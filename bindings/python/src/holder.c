@@ -206,18 +206,17 @@ static int wait_without_gil(struct py_holder *h, int64_t deadline)
 	}
 }
 
-static int ask(struct py_holder *h, int64_t timeout, bool block)
+static int ask(struct py_holder *h, int64_t timeout, unsigned int how)
 {
 	struct py_lock *lock = h->lock;
 	int64_t deadline = timeout < 0 ? 0 : py_deadline(timeout);
 	int err;
 
-	glock_holder_init(&h->gh, lock->gl, lock->mode,
-			  lock->flags | GLOCK_MOVABLE | (block ? GLOCK_ASYNC : GLOCK_TRY));
+	glock_holder_init(&h->gh, lock->gl, lock->mode, lock->flags | GLOCK_MOVABLE | how);
 	Py_BEGIN_ALLOW_THREADS;
 	err = glock_nq(&h->gh);
 	Py_END_ALLOW_THREADS;
-	if (err || !block)
+	if (err || how != GLOCK_ASYNC)
 		return err;
 	err = wait_without_gil(h, deadline);
 	if (!err)
@@ -229,12 +228,13 @@ static int ask(struct py_holder *h, int64_t timeout, bool block)
 	return err;
 }
 
-int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, bool block)
+int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigned int how)
 {
+	const int refusal = how == GLOCK_TRY_IDLE ? -EBUSY : how == GLOCK_TRY ? -EAGAIN : 0;
 	struct py_holder *h;
 	int got, err;
 
-	if (!block && lock->gl && py_holder_is_own(lock, owner))
+	if (refusal && lock->gl && py_holder_is_own(lock, owner))
 		return 0;
 	got = py_holder_try(lock, owner);
 	if (got)
@@ -244,7 +244,7 @@ int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, bool bl
 		return -1;
 	h->prepared = false;
 	lock->space->calls++;
-	err = ask(h, timeout, block);
+	err = ask(h, timeout, how);
 	lock->space->calls--;
 	if (!err) {
 		py_holder_granted(h, owner);
@@ -254,7 +254,7 @@ int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, bool bl
 		py_holder_failed(h);
 		return -1;
 	}
-	if ((!block && err == -EAGAIN) || (err == -ETIMEDOUT && !h->error)) {
+	if (err == refusal || (err == -ETIMEDOUT && !h->error)) {
 		py_holder_failed(h);
 		return 0;
 	}

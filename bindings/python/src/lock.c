@@ -126,7 +126,7 @@ static PyObject *lock_enter(PyObject *obj, PyObject *unused)
 
 	(void)unused;
 	if (!got)
-		got = py_holder_ask(lock, py_this_thread(), lock->timeout, true);
+		got = py_holder_ask(lock, py_this_thread(), lock->timeout, GLOCK_ASYNC);
 	if (got > 0)
 		return Py_NewRef(obj);
 	return got < 0 ? NULL : py_error(-ETIMEDOUT, NULL);
@@ -167,19 +167,24 @@ static PyObject *lock_release(PyObject *obj, PyObject *unused)
 
 static PyObject *lock_acquire(PyObject *obj, PyObject *args, PyObject *kwds)
 {
-	static char *names[] = {"blocking", "timeout", NULL};
+	static char *names[] = {"blocking", "timeout", "idle", NULL};
 	PyObject *timeout = Py_None;
-	int block = 1, got;
+	int block = 1, idle = 0, got;
 	int64_t ns;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwds, "|pO:acquire", names, &block, &timeout) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwds, "|pO$p:acquire", names, &block, &timeout,
+					 &idle) ||
 	    py_seconds(timeout, &ns))
 		return NULL;
-	if (!block && ns >= 0) {
-		PyErr_SetString(PyExc_ValueError, "a try has no timeout");
+	if (block ? idle : ns >= 0) {
+		PyErr_SetString(PyExc_ValueError,
+				block ? "idle is for a try" : "a try has no timeout");
 		return NULL;
 	}
-	got = py_holder_ask((struct py_lock *)obj, py_this_thread(), ns, block);
+	got = py_holder_ask((struct py_lock *)obj, py_this_thread(), ns,
+			    block  ? GLOCK_ASYNC
+			    : idle ? GLOCK_TRY_IDLE
+				   : GLOCK_TRY);
 	return got < 0 ? NULL : PyBool_FromLong(got);
 }
 
@@ -245,9 +250,12 @@ static PyObject *lock_repr(PyObject *obj)
 
 PyDoc_STRVAR(
     acquire_doc,
-    "acquire(blocking=True, timeout=None)\n--\n\n"
+    "acquire(blocking=True, timeout=None, *, idle=False)\n--\n\n"
     "Takes the lock, as threading.Lock.acquire(). Returns True, or False if the lock is not\n"
-    "free now or the time is over. timeout: seconds; None or below 0: no limit.\n\n"
+    "free now or the time is over. timeout: seconds; None or below 0: no limit. idle, with\n"
+    "blocking=False: a lock that another process only caches is free. False then means that\n"
+    "the lock is in use.\n\n"
+    "BlockingIOError: with idle, no user is known, but the lock did not come in time.\n"
     "OSError EDEADLK: this thread has the lock, or load or save would have to wait.\n"
     "OSError EIO: the space is withdrawn. ChildProcessError: in a child after fork.\n"
     "An exception of load comes from here.");

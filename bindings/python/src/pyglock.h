@@ -130,7 +130,7 @@ void py_holder_granted(struct py_holder *h, uint64_t owner);
 void py_holder_failed(struct py_holder *h);
 /* 1: granted. 0: not now. -1: an exception. */
 int py_holder_try(struct py_lock *lock, uint64_t owner);
-int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, bool block);
+int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigned int how);
 int py_holder_let_go(struct py_holder *h);
 struct py_holder *py_holder_of(struct py_lock *lock, uint64_t owner);
 PyObject *py_holder_raise(struct py_holder *h, int err);

@@ -65,6 +65,7 @@
 #define GLOCK__H_DIED (1u << 21)     /* the holder before it died with the lock */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see word.h */
 #define GLOCK__H_BIASED (1u << 24)   /* with H_FAST: by the bias of the word, see bias.h */
+#define GLOCK__H_MOVABLE (1u << 25)  /* with H_FAST: in a slot that any thread may empty */
 #define GLOCK__H_DEATH_REPORTED (1u << 23) /* with H_DIED: the program can ask for the death */
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */
@@ -72,10 +73,14 @@
 /* The same: the program named a notifier. */
 #define GLOCK__NOTIFIES 0x40000000u
 /* The flags of a request that would rather fail than wait. */
-#define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+#define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB | GLOCK_TRY_IDLE)
 
 struct glock__holder {
-	struct glock__list list; /* gl->holders: the granted ones first, in order of asking */
+	union {
+		/* gl->holders: the granted ones first, in order of asking */
+		struct glock__list list;
+		struct glock__movable *at; /* with H_MOVABLE, its slot */
+	};
 	struct glock *gl;
 	uint64_t owner;
 	const char *where; /* the call site that asked */
@@ -131,6 +136,7 @@ struct glock__work {
 enum glock__reply {
 	GLOCK__GRANTED,
 	GLOCK__TRY_AGAIN,
+	GLOCK__IN_USE, /* see GLOCK__LKF_IDLE */
 	GLOCK__DEADLOCK,
 	GLOCK__CANCELED,
 	GLOCK__ERROR,
@@ -175,7 +181,7 @@ static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 /* The observations of the policy of the hold time. Under gl->lock. See state/hold.c. */
 struct glock__hold_state {
 	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or it is used */
-	int64_t asked;                  /* the last request that was seen */
+	int64_t asked;                  /* the last request or use that was seen */
 	int64_t blocked;                /* for how long requests waited since the last use in EX */
 	int64_t blocked_until;          /* the end of the last wait */
 	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
@@ -185,6 +191,7 @@ struct glock__hold_state {
 	uint32_t looked;                    /* with counting: uses at the last look */
 	bool counting;                      /* uses are counted by the word, and not seen */
 	bool fresh;                         /* no holder has used the grant yet */
+	bool staged;                        /* this turn began with a grant in SH */
 };
 
 /* The part of a glock that it has while something is pending. Under gl->lock. */
@@ -368,6 +375,12 @@ GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 static inline bool glock__is_threads(const struct glock__holder *gh)
 {
 	return !(gh->flags & (GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID));
+}
+
+/* Tells whether a granted holder keeps its owner, which the program named, from asking again. */
+static inline bool glock__is_owners(const struct glock__holder *gh)
+{
+	return (gh->flags & (GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID)) == GLOCK__OWNED;
 }
 
 /* Tells whether a holder of the list belongs to another thread, which still runs. */

@@ -17,7 +17,7 @@
 
 #include <errno.h>
 
-#define UNCHECKED (GLOCK_TRY | GLOCK_TRY_1CB | GLOCK_NOBLOCK | GLOCK_ASYNC)
+#define UNCHECKED (GLOCK__TRIES | GLOCK_NOBLOCK | GLOCK_ASYNC)
 
 static bool wrong_order(const struct glock *held, const struct glock *wanted)
 {

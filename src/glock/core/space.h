@@ -78,6 +78,7 @@ struct glock_space {
 	struct glock__slab busy;
 	struct glock__slab thread_records;
 	struct glock__thread *threads; /* under threads_lock, see thread.h */
+	uint32_t ended;                /* so many of them belong to ended threads */
 	bool fast;                     /* no option of this space forbids the fast path */
 	bool bias;                     /* words may get a bias, see bias.h */
 	uint32_t bias_base;            /* where an open word begins to count grants, see word.h */

@@ -65,9 +65,9 @@ void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct gl
 {
 	assert(gl_held(gl) && !s->claimed && !glock__bias_uses(t, s));
 	if (t->slots[0].gl == gl)
-		t->slots[0].gh = NULL; /* nq looks there first */
+		t->slots[0].gh = NULL; /* so nq does not find that slot first */
 	glock__lock_take(&glock__threads_lock);
-	glock__bias_forget(t, s);
+	glock__bias_forget(s);
 	atom_store_ptr(&s->gl, gl);
 	glock__lock_drop(&glock__threads_lock);
 	atom_store8(&s->allowed, (uint8_t)mode);
@@ -132,14 +132,7 @@ void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 	claim_slot(t, s, sum);
 	fold_slot(s, sum);
 	if (!s->claimed)
-		glock__bias_forget(t, s);
-}
-
-void glock__bias_forget(struct glock__thread *t, struct glock__slot *s)
-{
-	s->gh = NULL;
-	if (t->slots[0].via == s)
-		t->slots[0].gh = NULL;
+		glock__bias_forget(s);
 }
 
 /* ---- a space, a process ---- */

@@ -56,15 +56,16 @@
  * meanwhile would have to wait in any case, because the holders are not known before.
  *
  * A bias begins when the word counted GLOCK__BIAS_AFTER grants in one mode without a close. The
- * thread that comes then gets the bias. After a close no bias begins in that space for a multiple
- * of the time that the close took.
+ * thread that comes then gets the bias. Once a word is biased to readers, another reader gets it
+ * after GLOCK__BIAS_NEXT grants by the word. After a close no bias begins in that space for a
+ * multiple of the time that the close took.
  */
 #ifndef GLOCK__BIAS_H
 #define GLOCK__BIAS_H
 
 #include "slots.h"
 
-enum { GLOCK__BIAS_AFTER = 1 << 14 };
+enum { GLOCK__BIAS_AFTER = 1 << 14, GLOCK__BIAS_NEXT = 1 << 10 };
 
 /* ---- for the fast path; under no lock ---- */
 
@@ -77,19 +78,9 @@ GLOCK__INLINE bool glock__bias_admits(const struct glock__slot *s, const struct 
 	return allowed == GLOCK_EX || (allowed && mode == GLOCK_SH);
 }
 
-/* Steps 4 and 5. used: the slots that are then in use. */
-GLOCK__INLINE bool glock__bias_enter(struct glock__thread *t, struct glock__thread_record *r,
-				     uint32_t used, const struct glock__slot *s)
-{
-	atom_store32(&r->used, used);
-	atom_light_store32(&t->used, used);
-	atom_light_fence();
-	return atom_light_load8(&s->allowed);
-}
-
-/* Steps 6 and 7. */
-GLOCK__INLINE bool glock__bias_leave(struct glock__thread *t, struct glock__thread_record *r,
-				     uint32_t used, const struct glock__slot *s)
+/* Steps 4 and 5, or 6 and 7. used: the slots that are then in use. */
+GLOCK__INLINE bool glock__bias_use(struct glock__thread *t, struct glock__thread_record *r,
+				   uint32_t used, const struct glock__slot *s)
 {
 	atom_store32(&r->used, used);
 	atom_light_store32(&t->used, used);
@@ -116,7 +107,10 @@ void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct glock *gl,
 		       enum glock_mode mode);
 /* Empties a slot of the calling thread, so that nq does not try the bias again. */
-void glock__bias_forget(struct glock__thread *t, struct glock__slot *s);
+static inline void glock__bias_forget(struct glock__slot *s)
+{
+	s->gh = NULL;
+}
 /* Takes the claim on a slot back. Returns false if there was none. */
 bool glock__bias_unclaim(struct glock__slot *s);
 

@@ -54,7 +54,7 @@ static void watch_thread(struct glock__tls *tls)
  * lines collide. One process in a hundred was two to six times as slow for that reason. Therefore
  * these lines are put into different sets.
  */
-enum { PAGE = 4096, LINE = 64, PLACES = 6 };
+enum { PAGE = 4096, LINE = 64, PLACES = 3 };
 static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "half a page has room");
 
 static uintptr_t set_of(const void *line)
@@ -134,9 +134,34 @@ static void thread_free(struct glock__thread *t)
 		at = &(*at)->next;
 	*at = t->next;
 	free_spare(space, t);
+	space->ended -= t->ended;
 	t->record->flags = 0;
 	glock__slab_put(&space->thread_records, t->number);
 	free_page(t);
+}
+
+/* Tells whether a holder stands in a slot. After that no thread touches the slots. */
+static bool in_use(const struct glock__thread *t)
+{
+	for (unsigned int i = 0; i < GLOCK__MOVABLE_SLOTS; i++)
+		if (atom_load8(&t->movable[i].state) != GLOCK__MOVABLE_FREE)
+			return true;
+	return t->used;
+}
+
+/*
+ * Frees the parts of ended threads whose last holder is gone, as far as movable holders kept them.
+ * Under threads_lock.
+ */
+static void free_ended(struct glock_space *space)
+{
+	struct glock__thread *next;
+
+	for (struct glock__thread *t = space->ended ? space->threads : NULL; t; t = next) {
+		next = t->next;
+		if (t->ended && !in_use(t))
+			thread_free(t);
+	}
 }
 
 /* In a child, this thread's parts belong to the parent, and are zero. */
@@ -162,12 +187,14 @@ void glock__tls_end(struct glock__tls *tls)
 		next = t->next_of_self;
 		if (!t->space) {
 			free_page(t);
-		} else if (t->used) {
+		} else if (in_use(t)) {
 			t->ended = true;
-			glock__log(t->space,
-				   "thread %d (%s) has ended and still holds %d locks; release "
-				   "them before a thread ends",
-				   (int)t->tid, t->comm, __builtin_popcount(t->used));
+			t->space->ended++;
+			if (t->used)
+				glock__log(t->space,
+					   "thread %d (%s) has ended and still holds %d locks; "
+					   "release them before a thread ends",
+					   (int)t->tid, t->comm, __builtin_popcount(t->used));
 		} else {
 			thread_free(t);
 		}
@@ -219,6 +246,11 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 		t->slots[i].number = (uint8_t)i;
 		t->slots[i].bit = 1u << i;
 	}
+	for (unsigned int i = 0; i < GLOCK__MOVABLE_SLOTS; i++) {
+		t->movable[i].number = (uint8_t)i;
+		t->movable[i].published = &r->movable[i];
+	}
+	t->last = t->slots;
 	t->space = space;
 	t->record = r;
 	t->number = number;
@@ -229,6 +261,7 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	memcpy(r->comm, t->comm, sizeof(r->comm));
 	r->flags = GLOCK__R_LIVE;
 	glock__lock_take(&glock__threads_lock);
+	free_ended(space);
 	t->fast = atom_load32(&space->traced) ? NULL : space;
 	t->next = space->threads;
 	space->threads = t;
@@ -283,8 +316,8 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 		if (!found)
 			continue;
 		glock__slot_of(t, gh)->claimed = false;
-		glock__slot_empty(t, t->record, glock__slot_of(t, gh)->number);
-		if (!t->used)
+		glock__slot_empty(t, glock__slot_of(t, gh));
+		if (!in_use(t))
 			thread_free(t);
 		break;
 	}
@@ -305,6 +338,17 @@ static uint32_t slots_to_search(struct glock__thread *t, const struct glock *gl)
 	return used | (s->gl == gl && s->claimed ? s->bit : 0);
 }
 
+/* Writes the holder to the n-th place if there is room. Returns n + 1. */
+static size_t add_slot(const struct glock__thread *t, struct glock__holder *const *gh,
+		       struct glock__fast_holder *out, size_t n, size_t room)
+{
+	if (n < room) {
+		out[n] = (struct glock__fast_holder){.gh = atom_load_ptr(gh), .tid = t->tid};
+		memcpy(out[n].comm, t->comm, sizeof(t->comm));
+	}
+	return n + 1;
+}
+
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room)
 {
 	size_t n = 0;
@@ -314,15 +358,14 @@ size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t 
 		for (uint32_t used = slots_to_search(t, gl); used; used &= used - 1) {
 			int i = __builtin_ctz(used);
 
-			if (atom_load_ptr(&t->slots[i].gl) != gl)
-				continue;
-			if (n < room) {
-				out[n] = (struct glock__fast_holder){
-				    .gh = atom_load_ptr(&t->slots[i].gh), .tid = t->tid};
-				memcpy(out[n].comm, t->comm, sizeof(t->comm));
-			}
-			n++;
+			if (atom_load_ptr(&t->slots[i].gl) == gl)
+				n = add_slot(t, &t->slots[i].gh, out, n, room);
 		}
+		for (const struct glock__movable *s = t->movable;
+		     s < t->movable + GLOCK__MOVABLE_SLOTS; s++)
+			if (atom_load8(&s->state) == GLOCK__MOVABLE_HELD &&
+			    atom_load_ptr(&s->gl) == gl)
+				n = add_slot(t, &s->gh, out, n, room);
 	}
 	glock__lock_drop(&glock__threads_lock);
 	return n;

@@ -20,6 +20,9 @@
  * If a thread ends with a holder in a slot, its record stays. Any other thread may then let the
  * holder go.
  *
+ * A movable holder stands in a slot of another kind, struct glock__movable. The thread that asked
+ * fills the slot. The thread that lets go empties it, and needs no lock and no atomic operation.
+ *
  * Locks: glock__threads_lock protects the list of a space's threads and the owner of each record.
  * It is taken inside gl->lock.
  */
@@ -43,6 +46,7 @@ struct glock_space;
  */
 enum { GLOCK__THREAD_SLOTS = 12, GLOCK__BIAS_SLOTS = 8 };
 enum { GLOCK__ALL_SLOTS = GLOCK__THREAD_SLOTS + GLOCK__BIAS_SLOTS };
+enum { GLOCK__MOVABLE_SLOTS = 4 };
 
 /*
  * The published part of a thread. If the bit of a slot is set in used, the slot gives three
@@ -56,8 +60,9 @@ enum { GLOCK__ALL_SLOTS = GLOCK__THREAD_SLOTS + GLOCK__BIAS_SLOTS };
  */
 #define GLOCK__SLOT(place, mode, site) \
 	((uint64_t)(site) << 40 | (uint64_t)(mode) << 32 | (uint32_t)(place))
+#define GLOCK__SLOT_NOPID (1ull << 39)
 #define GLOCK__PLACE_OF_SLOT(slot) ((uint32_t)(slot))
-#define GLOCK__MODE_OF_SLOT(slot) ((uint8_t)((slot) >> 32))
+#define GLOCK__MODE_OF_SLOT(slot) ((uint8_t)((slot) >> 32 & 0x7f))
 #define GLOCK__SITE_OF_SLOT(slot) ((slot) >> 40)
 
 struct glock__thread_record {
@@ -67,8 +72,9 @@ struct glock__thread_record {
 	uint32_t used;
 	uint32_t unused;
 	uint64_t slots[GLOCK__ALL_SLOTS];
+	uint64_t movable[GLOCK__MOVABLE_SLOTS]; /* as slots; 0: not in use */
 };
-static_assert(sizeof(struct glock__thread_record) == 192, "readers depend on a thread's record");
+static_assert(sizeof(struct glock__thread_record) == 224, "readers depend on a thread's record");
 
 /* One call site of the program that takes locks; see call_sites.c. */
 struct glock__call_site {
@@ -77,7 +83,7 @@ struct glock__call_site {
 };
 enum { GLOCK__THREAD_SITES = 16 };
 
-/* The fast path needs the first 48 bytes. The first slot follows 16 bytes of a cache line. */
+/* The fast path needs the first 40 bytes. The first slot follows 24 bytes of a cache line. */
 struct glock__slot {
 	struct glock *gl;
 	struct glock__holder *gh;
@@ -89,16 +95,33 @@ struct glock__slot {
 	uint8_t allowed;    /* the highest mode; 0: none */
 	bool claimed;       /* under gl->lock */
 	uint32_t count[2];  /* uses by glock__slot_mode(); only its thread adds */
-	/* Of slot 0, if not NULL: the slot of a bias that has the same contents. */
-	struct glock__slot *via;
 	uint32_t folded[2]; /* so many of `count` went to qcount; under gl->lock */
-	uint64_t unused;
+	uint64_t unused[2];
 };
 static_assert(sizeof(struct glock__slot) == 64, "the way from a glock to its slot is a mask");
+
+/*
+ * A slot of a movable holder. Its thread takes a free slot. The thread that lets the holder go sets
+ * LEAVING before it changes the word. It sets FREE once it needs no lock of the glock any more.
+ * FREE is its last access, because the record of an ended thread may be freed then.
+ */
+enum glock__movable_state { GLOCK__MOVABLE_FREE, GLOCK__MOVABLE_LEAVING, GLOCK__MOVABLE_HELD };
+struct glock__movable {
+	struct glock *gl;
+	struct glock__holder *gh;
+	const char *where;
+	uint32_t flags; /* of gh */
+	uint8_t mode;
+	uint8_t state;  /* enum glock__movable_state; an atom */
+	uint8_t number; /* in its thread */
+	uint64_t word;  /* what is published */
+	uint64_t *published;
+};
 
 struct glock__thread {
 	/* Each call of the fast path needs these fields. They fit into a cache line. */
 	_Alignas(64) struct glock_space *fast; /* an atom; NULL: requests go by the queue now */
+	struct glock__slot *last;              /* nq and dq look there first */
 	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
 	struct glock__slot slots[GLOCK__ALL_SLOTS];
@@ -114,6 +137,7 @@ struct glock__thread {
 	struct glock__call_site sites[GLOCK__THREAD_SITES];
 	struct glock__thread *next;                    /* in the space */
 	struct glock__thread *next_of_self;            /* of the same thread, in other spaces */
+	_Alignas(64) struct glock__movable movable[GLOCK__MOVABLE_SLOTS];
 };
 
 /*
@@ -151,7 +175,7 @@ GLOCK__INLINE struct glock__slot *glock__slot_of_bias(struct glock__thread *t,
 /* Returns the place of SH or EX in an array of two. */
 GLOCK__INLINE unsigned int glock__slot_mode(unsigned int mode)
 {
-	return (mode & 2) / 2;
+	return mode / 2;
 }
 
 /* Returns the count of uses in that mode, which is SH or EX. Only the thread itself adds. */
@@ -160,12 +184,33 @@ GLOCK__INLINE uint32_t *glock__slot_count(struct glock__slot *s, unsigned int mo
 	return &s->count[glock__slot_mode(mode)];
 }
 
-/* Returns a free slot of the calling thread, or -1. */
-static inline int glock__slot_free(const struct glock__thread *t)
+/* Returns the thread that the slot belongs to. */
+static inline struct glock__thread *glock__movable_thread(struct glock__movable *s)
+{
+	return (struct glock__thread *)((char *)(s - s->number) -
+					offsetof(struct glock__thread, movable));
+}
+
+/* Returns a free slot for a counted holder of the calling thread, or NULL. */
+static inline struct glock__slot *glock__slot_free(struct glock__thread *t)
 {
 	uint32_t free = ~t->used & ((1u << GLOCK__THREAD_SLOTS) - 1);
 
-	return free ? __builtin_ctz(free) : -1;
+	return free ? &t->slots[__builtin_ctz(free)] : NULL;
+}
+
+static inline bool glock__slot_is_biased(const struct glock__slot *s)
+{
+	return s->number >= GLOCK__THREAD_SLOTS;
+}
+
+/* Returns the slot in which the calling thread holds that glock, or NULL. */
+static inline struct glock__slot *glock__slot_with(struct glock__thread *t, const struct glock *gl)
+{
+	for (uint32_t used = t->used; used; used &= used - 1)
+		if (t->slots[__builtin_ctz(used)].gl == gl)
+			return &t->slots[__builtin_ctz(used)];
+	return NULL;
 }
 
 /*

@@ -19,7 +19,7 @@ static struct glock__slot *lock_own_slot(struct glock__holder *gh)
 	struct glock__slot *s = glock__slot_of_bias(t, gh->gl);
 
 	gl_lock(gh->gl);
-	glock__bias_forget(t, s);
+	glock__bias_forget(s);
 	return s;
 }
 

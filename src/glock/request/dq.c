@@ -167,6 +167,11 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	return err;
 }
 
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int dq_movable(struct glock__holder *gh)
+{
+	return glock__movable_dq(gh);
+}
+
 GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
@@ -174,6 +179,8 @@ GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
 
 	if (glock__fast_dq(gh, &err))
 		return err;
+	if (gh_state(gh) & GLOCK__H_MOVABLE)
+		return dq_movable(gh);
 	if (gh_state(gh) & GLOCK__H_FAST)
 		return glock__fast_dq_more(gh->gl, gh);
 	return dq_by_queue(pub);

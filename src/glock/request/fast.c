@@ -11,32 +11,22 @@
 
 /* ---- more than one holder ---- */
 
-/* Tells whether the thread holds the glock already. Then the slow path reports the recursion. */
-static bool thread_holds(const struct glock__thread *t, const struct glock *gl)
-{
-	for (uint32_t used = t->used; used; used &= used - 1)
-		if (t->slots[__builtin_ctz(used)].gl == gl)
-			return true;
-	return false;
-}
-
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
 	enum glock_mode mode = gh->mode;
 	struct glock__slot *s = t ? glock__slot_of_bias(t, gl) : NULL;
-	int slot = t ? glock__slot_free(t) : -1;
 
-	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || thread_holds(t, gl))
+	/* The slow path reports a recursion. */
+	if (!t || (mode != GLOCK_SH && mode != GLOCK_EX) || glock__slot_with(t, gl))
 		return GLOCK__FAST_NOT;
-	if (!(t->used & s->bit) && glock__bias_admits(s, gl, mode)) {
-		glock__slot_fill(t, t->record, s->number, gl, gh, where);
-		return glock__fast_nq_biased(t, s, t->used | s->bit, gl, gh, mode);
-	}
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
-	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
-				 mode, where);
+	if (t->used & s->bit || !glock__bias_admits(s, gl, mode))
+		s = glock__slot_free(t);
+	if (!s)
+		return GLOCK__FAST_NOT;
+	glock__slot_fill(t, s, gl, gh, where);
+	return glock__fast_nq_in(t, s, t->used | s->bit, gl, gh, mode, where);
 }
 
 int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
@@ -47,9 +37,7 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 	if (!glock__fast_is_mine(t, gh))
 		return glock__fast_dq_slow(gh);
 	s = glock__slot_of(t, gh);
-	if (s->number >= GLOCK__THREAD_SLOTS)
-		return glock__fast_dq_biased(t, s, t->used & ~s->bit, gl, gh);
-	return glock__fast_dq_of(t, t->used & ~(1u << gh->slot), gl, gh);
+	return glock__fast_dq_of(t, s, t->used & ~s->bit, gl, gh);
 }
 
 /* ---- leaving ---- */
@@ -72,7 +60,10 @@ bool glock__fast_refused(struct glock__holder *gh)
 	struct glock *gl = gh->gl;
 	uint64_t old;
 
-	glock__slot_empty(t, t->record, gh->slot);
+	if (gh_state(gh) & GLOCK__H_MOVABLE)
+		glock__movable_leave(gh->at);
+	else
+		glock__slot_empty(t, &t->slots[gh->slot]);
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + glock__fast_count(gh));
 	/*
 	 * This holder was in the word for a moment, and a thread that closed the word may have seen
@@ -80,10 +71,14 @@ bool glock__fast_refused(struct glock__holder *gh)
 	 */
 	if (!(old & GLOCK__FAST_OPEN))
 		fast_run_queue(gl, NULL);
+	glock__movable_left(gh);
 	atom_store32(&gh->state, 0);
 	if (!(old & GLOCK__FAST_OPEN) || !(old & GLOCK__FAST_FOLD))
 		return false;
-	glock__bias_offer(gl, gh->mode);
+	if (glock__is_threads(gh))
+		glock__bias_offer(gl, gh->mode);
+	else
+		glock__bias_count(gl);
 	return true;
 }
 
@@ -91,7 +86,7 @@ bool glock__fast_revoked(struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 
-	glock__slot_empty(t, t->record, glock__slot_of_bias(t, gh->gl)->number);
+	glock__slot_empty(t, glock__slot_of_bias(t, gh->gl));
 	glock__bias_refused(gh);
 	return true;
 }
@@ -115,6 +110,7 @@ int glock__fast_dq_closed(struct glock__holder *gh)
 	struct glock *gl = gh->gl;
 
 	fast_run_queue(gl, gh);
+	glock__movable_left(gh);
 	atom_store32(&gh->state, 0);
 	return glock__fast_rung(gl);
 }
@@ -142,4 +138,33 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 	}
 	gl_unlock(gl);
 	return ended ? 0 : glock__not_owner(gh);
+}
+
+/* ---- movable holders ---- */
+
+enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
+					       const char *where)
+{
+	struct glock__thread *t = glock__fast_thread(gl);
+	struct glock__movable *s = t ? glock__movable_free(t) : NULL;
+
+	if (!s || gh->flags & ~GLOCK__MOVABLE_FLAGS || glock__is_threads(gh) ||
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || !glock__fast_is_open(gl))
+		return GLOCK__FAST_NOT;
+	/* The slow path reports that the thread holds the glock by a holder of its own. */
+	if (!(gh->flags & GLOCK__OWNED) && glock__slot_with(t, gl))
+		return GLOCK__FAST_NOT;
+	glock__movable_write(t, s, gl, gh, where);
+	return glock__movable_nq_in(t, s, gl, gh, where);
+}
+
+int glock__movable_dq_slow(struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gh->gl);
+	int err = glock__check(space, "glock_dq");
+
+	if (err)
+		return err;
+	glock__thread_in(space); /* sets the bell of this space, also without memory */
+	return glock__movable_dq_in(gh);
 }

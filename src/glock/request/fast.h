@@ -28,6 +28,14 @@ enum glock__fast_result {
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
 GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
+/* As glock__movable_nq(), in any free slot, with any contents. */
+enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__holder *gh,
+					       const char *where);
+/*
+ * Lets a movable holder go in a thread without a part in the space. Also while requests go by the
+ * queue. Refuses that in an operation and in a child after fork.
+ */
+GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
 /*
  * Undoes a request that the word, or the bias, did not allow. Returns true if the thread may ask
  * once more with glock__fast_nq_more(). Otherwise the request has to join the queue.
@@ -96,29 +104,7 @@ static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
  *     saves one tenth of the time.
  */
 
-/*
- * Takes the glock with a slot that is filled already. used has the bits of all slots that are then
- * in use.
- */
-GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
-							struct glock__thread_record *r,
-							unsigned int slot, uint32_t used,
-							struct glock *gl, struct glock__holder *gh,
-							enum glock_mode mode, const char *where)
-{
-	gh->where = where;
-	gh->slot = (uint8_t)slot;
-	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
-	atom_store32(&t->used, used);
-	atom_store32(&r->used, used);
-	if (!glock__fast_take(gl, mode))
-		return GLOCK__FAST_REFUSED;
-	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
-	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
-	return GLOCK__FAST_TAKEN;
-}
-
-/* Takes a biased glock with its slot, which is filled already. */
+/* Takes the glock with a slot that is filled already: by the bias, or by the word. */
 GLOCK__INLINE enum glock__fast_result
 glock__fast_nq_biased(struct glock__thread *t, struct glock__slot *s, uint32_t used,
 		      struct glock *gl, struct glock__holder *gh, enum glock_mode mode)
@@ -128,32 +114,54 @@ glock__fast_nq_biased(struct glock__thread *t, struct glock__slot *s, uint32_t u
 	atom_store32(&gh->state,
 		     GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST | GLOCK__H_BIASED);
 	atom_put32(count, n);
-	if (__builtin_expect(!glock__bias_enter(t, glock__tls()->fast.record, used, s), 0))
+	if (__builtin_expect(!glock__bias_use(t, glock__tls()->fast.record, used, s), 0))
 		return GLOCK__FAST_REVOKED;
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
 	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
 	return __builtin_expect(n % GLOCK__BIAS_AFTER, 1) ? GLOCK__FAST_TAKEN : GLOCK__FAST_COUNT;
 }
 
+GLOCK__INLINE enum glock__fast_result
+glock__fast_nq_counted(struct glock__thread *t, const struct glock__slot *s, uint32_t used,
+		       struct glock *gl, struct glock__holder *gh, enum glock_mode mode,
+		       const char *where)
+{
+	gh->where = where;
+	gh->slot = s->number;
+	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
+	glock__slots_use(t, glock__tls()->fast.record, used);
+	if (!glock__fast_take(gl, mode))
+		return GLOCK__FAST_REFUSED;
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
+	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
+	return GLOCK__FAST_TAKEN;
+}
+
+/* The same by the kind of the slot. used has the bits of all slots that are then in use. */
+GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
+							struct glock__slot *s, uint32_t used,
+							struct glock *gl, struct glock__holder *gh,
+							enum glock_mode mode, const char *where)
+{
+	if (__builtin_expect(glock__slot_is_biased(s), 1))
+		return glock__fast_nq_biased(t, s, used, gl, gh, mode);
+	return glock__fast_nq_counted(t, s, used, gl, gh, mode, where);
+}
+
 /*
- * Does as little as possible between taking the glock and letting it go. If slot 0 matches the
- * request, it was filled earlier. Its glock is of the space in t->fast, and its mode is valid.
+ * Does as little as possible between taking the glock and letting it go. If the last slot matches
+ * the request, it was filled earlier. Its glock is of the space in t->fast, and its mode is valid.
  */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
 						     const char *where)
 {
-	struct glock__tls *tls = glock__tls();
-	struct glock__thread *t = tls->fast.thread;
-	enum glock_mode mode = gh->mode;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
-	if (!t || !atom_load_ptr(&t->fast))
+	if (__builtin_expect(!t || !atom_load_ptr(&t->fast), 0))
 		return GLOCK__FAST_NOT;
-	if (__builtin_expect(t->used || !glock__slot_says(t, 0, gl, gh, where), 0))
+	if (__builtin_expect(t->used || !glock__slot_says(t->last, gl, gh, where), 0))
 		return GLOCK__FAST_OTHER;
-	if (__builtin_expect(t->slots[0].via != NULL, 0))
-		return glock__fast_nq_biased(t, t->slots[0].via, t->slots[0].via->bit, gl, gh,
-					     mode);
-	return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
+	return glock__fast_nq_in(t, t->last, t->last->bit, gl, gh, gh->mode, where);
 }
 
 /* The same for a thread that holds nothing and last asked for another lock. */
@@ -161,7 +169,6 @@ GLOCK__INLINE enum glock__fast_result
 glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
-	struct glock__thread_record *r = glock__tls()->fast.record;
 	enum glock_mode mode = gh->mode;
 	const struct glock__call_site *site;
 	struct glock__slot *s;
@@ -172,13 +179,11 @@ glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *whe
 	if (t->used || site->where != where)
 		return GLOCK__FAST_MORE;
 	s = glock__slot_of_bias(t, gl);
-	if (glock__bias_admits(s, gl, mode)) {
-		glock__slot_fill(t, r, s->number, gl, gh, where);
-		glock__slot_lead(t, s);
-		return glock__fast_nq_biased(t, s, s->bit, gl, gh, mode);
-	}
-	glock__slot_write(t, r, 0, gl, gh, site);
-	return glock__fast_nq_in(t, r, 0, 1, gl, gh, mode, where);
+	if (!glock__bias_admits(s, gl, mode))
+		s = t->slots;
+	t->last = s;
+	glock__slot_write(s, glock__tls()->fast.record, gl, gh, site);
+	return glock__fast_nq_in(t, s, s->bit, gl, gh, mode, where);
 }
 
 /* The holder is gone. */
@@ -204,30 +209,22 @@ GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
 	return glock__fast_gone(gl, gh, bell);
 }
 
-GLOCK__INLINE int glock__fast_dq_biased(struct glock__thread *t, const struct glock__slot *s,
-					uint32_t used, struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__tls *tls = glock__tls();
-
-	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
-	if (__builtin_expect(!glock__bias_leave(t, tls->fast.record, used, s), 0))
-		return glock__fast_dq_revoked(gh);
-	return glock__fast_gone(gl, gh, tls->fast.bell);
-}
-
 /* Empties a slot of the calling thread. used has the bits of the slots that stay in use. */
-GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock *gl,
-				    struct glock__holder *gh)
+GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, const struct glock__slot *s,
+				    uint32_t used, struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__tls *tls = glock__tls();
-	const uint32_t *bell = tls->fast.bell;
 
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
-	atom_store32(&t->used, used);
-	atom_store32(&tls->fast.record->used, used);
+	if (__builtin_expect(glock__slot_is_biased(s), 1)) {
+		if (__builtin_expect(!glock__bias_use(t, tls->fast.record, used, s), 0))
+			return glock__fast_dq_revoked(gh);
+		return glock__fast_gone(gl, gh, tls->fast.bell);
+	}
+	glock__slots_use(t, tls->fast.record, used);
 	if (__builtin_expect(gh->mode == GLOCK_SH, 1))
-		return glock__fast_leave(gl, gh, bell, GLOCK__FAST_SH);
-	return glock__fast_leave(gl, gh, bell, GLOCK__FAST_EX);
+		return glock__fast_leave(gl, gh, tls->fast.bell, GLOCK__FAST_SH);
+	return glock__fast_leave(gl, gh, tls->fast.bell, GLOCK__FAST_EX);
 }
 
 /*
@@ -237,19 +234,75 @@ GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, stru
 GLOCK__INLINE bool glock__fast_dq(struct glock__holder *gh, int *err)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
-	const struct glock__slot *via;
+	const struct glock__slot *s = t ? t->last : NULL; /* NULL in a child */
+
+	if (__builtin_expect(!s || s->gh != gh || s->gl != gh->gl || t->used != s->bit, 0))
+		return false;
+	*err = glock__fast_dq_of(t, s, 0, gh->gl, gh);
+	return true;
+}
+
+/* ---- movable holders ---- */
+
+/* Takes the glock with a slot that is written already. */
+GLOCK__INLINE enum glock__fast_result
+glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, struct glock *gl,
+		     struct glock__holder *gh, const char *where)
+{
+	/* Another holder in SH may be of the same owner. */
+	uint64_t bad = gh->flags & GLOCK__OWNED ? GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED : 0;
+	bool taken;
+
+	gh->where = where;
+	atom_store32(&gh->state,
+		     GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST | GLOCK__H_MOVABLE);
+	glock__movable_use(s, gh);
+	if (gh->mode == GLOCK_EX)
+		taken = glock__fast_take(gl, GLOCK_EX);
+	else
+		taken = glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
+					GLOCK__FAST_ANY_EX | bad);
+	if (!taken)
+		return GLOCK__FAST_REFUSED;
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
+	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
+	return GLOCK__FAST_TAKEN;
+}
+
+/* If the first slot matches the request, it was written earlier, and the request is valid. */
+GLOCK__INLINE enum glock__fast_result glock__movable_nq(struct glock *gl, struct glock__holder *gh,
+							const char *where)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+
+	if (__builtin_expect(!t || !atom_load_ptr(&t->fast), 0))
+		return GLOCK__FAST_NOT;
+	if (__builtin_expect(t->used || atom_load8(&t->movable[0].state) != GLOCK__MOVABLE_FREE ||
+				 !glock__movable_says(t->movable, gl, gh, where),
+			     0))
+		return GLOCK__FAST_MORE;
+	return glock__movable_nq_in(t, t->movable, gl, gh, where);
+}
+
+GLOCK__INLINE int glock__movable_dq_in(struct glock__holder *gh)
+{
+	struct glock__movable *s = gh->at;
 	struct glock *gl = gh->gl;
 
-	if (__builtin_expect(!t || t->slots[0].gh != gh || t->slots[0].gl != gl, 0))
-		return false;
-	via = t->slots[0].via;
-	if (t->used == 1)
-		*err = glock__fast_dq_of(t, 0, gl, gh);
-	else if (via && t->used == via->bit)
-		*err = glock__fast_dq_biased(t, via, 0, gl, gh);
-	else
-		return false;
-	return true;
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
+	glock__movable_leave(s);
+	if (!(atom_sub64(&gl->fast, glock__fast_one(gh)) & GLOCK__FAST_OPEN))
+		return glock__fast_dq_closed(gh);
+	atom_store8(&s->state, GLOCK__MOVABLE_FREE);
+	return glock__fast_gone(gl, gh, glock__tls()->fast.bell);
+}
+
+/* Lets a movable holder go, in any thread. */
+GLOCK__INLINE int glock__movable_dq(struct glock__holder *gh)
+{
+	if (__builtin_expect(!glock__fast_thread(gh->gl), 0))
+		return glock__movable_dq_slow(gh);
+	return glock__movable_dq_in(gh);
 }
 
 #endif

@@ -67,8 +67,9 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	/*
 	 * The rule of glock_dq(): only the owner may do this, for holders in the list and in slots.
 	 */
-	if (gh_state(gh) & GLOCK__H_FAST ? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
-					 : glock__is_other_threads(gh))
+	if ((gh_state(gh) & (GLOCK__H_FAST | GLOCK__H_MOVABLE)) == GLOCK__H_FAST
+		? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
+		: glock__is_other_threads(gh))
 		return glock__not_owner(gh);
 	gl_lock(gl);
 	glock__fast_close(gl);

@@ -99,11 +99,14 @@ int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max)
 
 static void add_fast(struct glock *gl, const struct glock__fast_holder *fh, void *e)
 {
-	struct glock_holder_info info = {
-	    .mode = fh->gh->mode, .flags = fh->gh->flags, .own = 1, .pid = fh->tid};
+	struct glock_holder_info info = {.mode = fh->gh->mode,
+					 .flags = fh->gh->flags & GLOCK_FLAGS_ALL,
+					 .own = 1,
+					 .pid = fh->tid};
 
 	(void)gl;
 	info.where = fh->gh->where;
+	info.owner = fh->gh->flags & GLOCK__OWNED ? fh->gh->owner : 0;
 	snprintf(info.comm, sizeof(info.comm), "%s", fh->comm);
 	entries_add(e, &info, sizeof(info));
 }

@@ -80,8 +80,9 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type of this glock does not have this mode");
 	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
-	    (gh->flags & GLOCK__TRIES) == GLOCK__TRIES)
-		return mistake(gl, gh, "a flag is unknown, or TRY and TRY_1CB are combined");
+	    __builtin_popcount(gh->flags & GLOCK__TRIES) > 1)
+		return mistake(
+		    gl, gh, "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY cannot be combined with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
@@ -132,6 +133,27 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 	return -EDEADLK;
 }
 
+/* holders: a request of an owner that the program named, and the holder that was found. */
+static void look_for_owner(struct glock *gl, const struct glock__fast_holder *fh, void *holders)
+{
+	const struct glock__holder **found = holders;
+
+	(void)gl;
+	if (glock__is_owners(fh->gh) && fh->gh->owner == found[0]->owner)
+		found[1] = fh->gh;
+}
+
+/* Returns the holder in a slot that keeps the owner of this request from asking, or NULL. */
+static const struct glock__holder *find_in_slots(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__holder *found[2] = {gh};
+
+	if (!(gh->flags & GLOCK__OWNED))
+		return glock__fast_mine(gl);
+	glock__fast_each(gl, look_for_owner, found);
+	return found[1];
+}
+
 /* Looks for a request of the same owner: the owner would wait for itself. */
 static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
@@ -139,7 +161,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 	if (gl_type(gl)->info.may_recur)
 		return 0;
-	mine = gh->flags & GLOCK__OWNED ? NULL : glock__fast_mine(gl);
+	mine = find_in_slots(gl, gh);
 	if (mine)
 		return recursion(gl, gh, mine);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
@@ -159,21 +181,25 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
 	const struct glock__thread *t = glock__tls()->fast.thread;
+	bool owned = gh->flags & GLOCK__OWNED;
 
-	/* The list is empty, and this thread has nothing in its slots. */
-	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
-	    atom_load_ptr(&t->space) == gl_space(gl))
+	/* The list is empty, and this thread has nothing in its slots, or no thread has. */
+	if (glock__list_empty(&gl_busy(gl)->holders) &&
+	    (owned ? glock__fast_mode(gl) == GLOCK_UN
+		   : t && !t->used && atom_load_ptr(&t->space) == gl_space(gl)))
 		return 0;
 	return look_for_recursion(gl, gh);
 }
 
 /* Tells whether a try would have to wait for a demote: for its holders or for its operations. */
-static bool demote_is_in_the_way(struct glock *gl)
+static bool demote_is_in_the_way(struct glock *gl, bool waits)
 {
+	bool ops = gl_type(gl)->has_ops && !waits;
+
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
-		return gl_type(gl)->has_ops;
+		return ops;
 	return gl->flags & GLOCK__F_DEMOTE && glock__demote_target(gl) != gl->state &&
-	       (gl_type(gl)->has_ops || glock__is_held(gl));
+	       (ops || glock__is_held(gl));
 }
 
 /*
@@ -193,18 +219,20 @@ static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder 
 
 /*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
- * request, or for an operation that runs or is due on this node.
+ * request, or for an operation that runs or is due on this node. TRY_IDLE waits for an operation.
  */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
+	const bool idle = gh->flags & GLOCK_TRY_IDLE;
+
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
 	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		return try_is_futile_in_linux(gl, gh);
-	if (demote_is_in_the_way(gl) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
+	if (demote_is_in_the_way(gl, idle) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
 		return true;
 	/* The unlock operation runs, or a request that was taken back. */
-	if (gl->flags & GLOCK__F_LOCK && gl_type(gl)->has_ops && !glock__first_waiter(gl))
+	if (gl->flags & GLOCK__F_LOCK && gl_type(gl)->has_ops && !glock__first_waiter(gl) && !idle)
 		return true;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
@@ -212,7 +240,8 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 
 		if (gh_state(other) & GLOCK__H_HOLDER)
 			continue;
-		if (!(other->flags & GLOCK__TRIES) || gh_state(other) & GLOCK__H_ENTERING)
+		if (idle || other->flags & GLOCK_TRY_IDLE || !(other->flags & GLOCK__TRIES) ||
+		    gh_state(other) & GLOCK__H_ENTERING)
 			return true;
 	}
 	return false;
@@ -240,7 +269,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return err;
 	if (try_is_futile(gl, gh)) {
 		gl_busy(gl)->more->counts.tries_failed++;
-		return -EAGAIN;
+		return gh->flags & GLOCK_TRY_IDLE ? -EBUSY : -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__hold_asked(gl, gh->mode);
@@ -340,6 +369,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	granted = !err && !notifies && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
+	else if (!err && !notifies && gh->flags & GLOCK_TRY_IDLE)
+		glock__deadline_set(gl, gh); /* late, because most requests have an answer by now */
 	gl_unlock(gl);
 	if (inline_work && (err || async || glock_poll(pub)))
 		glock__inline_end(gl);
@@ -371,7 +402,11 @@ GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
 /* Asks once more by the fast path, or by the queue. `again`: see glock__fast_refused(). */
 static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
-	switch (again ? glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where) : GLOCK__FAST_NOT) {
+	struct glock__holder *gh = gh_of(pub);
+
+	switch (!again || gh->flags & ~GLOCK__MOVABLE_FLAGS ? GLOCK__FAST_NOT
+		: glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
+					: glock__movable_nq_more(gh->gl, gh, where)) {
 	case GLOCK__FAST_TAKEN:
 		return 0;
 	case GLOCK__FAST_COUNT:
@@ -398,6 +433,20 @@ GLOCK__NOINLINE static int nq_revoked(struct glock_holder *pub, const char *wher
 	return nq_again(pub, where, glock__fast_revoked(gh_of(pub)));
 }
 
+/*
+ * Asks once more if the thread is new in the space, or used another space last. The queue would
+ * close the word, and end the bias of all threads.
+ */
+GLOCK__NOINLINE static int nq_first(struct glock_holder *pub, const char *where)
+{
+	struct glock_space *space = gl_space(gh_of(pub)->gl);
+	const struct glock__tls *tls = glock__tls();
+	const struct glock__thread *t = tls->fast.thread;
+	bool is_new = !t || atom_load_ptr(&t->space) != space;
+
+	return nq_again(pub, where, is_new && !tls->id.spinlocked && glock__thread_in(space));
+}
+
 /* Goes on after a result of the fast path that is not MORE or OTHER. */
 GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *pub,
 			  const char *where)
@@ -412,7 +461,7 @@ GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *p
 	case GLOCK__FAST_REVOKED:
 		return nq_revoked(pub, where);
 	default:
-		return nq_by_queue(pub, where);
+		return nq_first(pub, where);
 	}
 }
 
@@ -428,6 +477,21 @@ GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 	return result == GLOCK__FAST_MORE ? nq_more(pub, where) : nq_rest(result, pub, where);
 }
 
+GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char *where)
+{
+	return nq_rest(glock__movable_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
+}
+
+/* A request with an owner of the program's, or with flags that the fast path does not have. */
+GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_holder *pub,
+							       const char *where)
+{
+	enum glock__fast_result result = glock__movable_nq(gh_of(pub)->gl, gh_of(pub), where);
+
+	return result == GLOCK__FAST_MORE ? nq_movable_more(pub, where)
+					  : nq_rest(result, pub, where);
+}
+
 GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
@@ -436,8 +500,12 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 
 	if (!gl)
 		return -EINVAL;
-	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
+	if (gh_state(gh) & GLOCK__H_QUEUED)
 		return nq_by_queue(pub, where);
+	if (gh->flags & ~GLOCK__FAST_FLAGS)
+		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
-	return result == GLOCK__FAST_OTHER ? nq_other(pub, where) : nq_rest(result, pub, where);
+	if (__builtin_expect(result == GLOCK__FAST_OTHER, 0))
+		return nq_other(pub, where);
+	return nq_rest(result, pub, where);
 }

@@ -2,9 +2,10 @@
 /*
  * exit.c - logs that the process exits without glock_space_close().
  *
- * Dirty data of a lock in EX is lost then. The handler of atexit() runs in exit(), after a return
- * from main(), and when dlclose() unloads the library. It does not run after _exit(), quick_exit(),
- * exec or a signal. In a child process after fork it skips the spaces of the parent.
+ * Dirty data of a lock in EX is lost then. The handler of atexit() runs in exit() and after a
+ * return from main(). It does not run after _exit(), quick_exit(), exec or a signal, nor in
+ * dlclose(), because the library stays loaded. In a child process after fork it skips the spaces of
+ * the parent.
  */
 #include "exit.h"
 

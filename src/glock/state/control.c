@@ -29,7 +29,7 @@ static int control_demote(struct glock_space *space, const struct glock__segment
 	err = glock__get_there(space, d->type, d->number, &gl);
 	if (err)
 		return err;
-	glock__on_bast(gl, d->to);
+	glock__on_bast(gl, d->to, false);
 	glock_put(gl);
 	return 0;
 }

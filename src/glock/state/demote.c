@@ -153,7 +153,7 @@ static int64_t held_until(struct glock *gl)
 	return until > now ? until : 0;
 }
 
-void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
+void glock__hold_or_demote(struct glock *gl, enum glock_mode to, bool at_once)
 {
 	int64_t until;
 
@@ -166,8 +166,8 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
 	until = glock__hold_adapts(gl) ? glock__hold_bast(gl, to) : held_until(gl);
-	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
-	    !glock__is_held(gl))
+	if (at_once || (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
+			!glock__is_held(gl)))
 		until = 0;
 	gl_busy(gl)->more->counts.held_off += until != 0;
 	glock__request_demote(gl, to, until, true);

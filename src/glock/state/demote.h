@@ -16,8 +16,8 @@ enum glock_mode glock__demote_target(const struct glock *gl);
 void glock__demote_done(struct glock *gl);
 /* Makes a pending demote due if the hold time has ended, or queues work for the end. */
 void glock__demote_if_due(struct glock *gl);
-/* Handles the demand of another node: holds the glock for its hold time, or demotes it now. */
-void glock__hold_or_demote(struct glock *gl, enum glock_mode to);
+/* Handles the demand of another node: demotes the glock, not at_once after its hold time. */
+void glock__hold_or_demote(struct glock *gl, enum glock_mode to, bool at_once);
 /* As in Linux 6.1: shortens the hold time, because nodes fight for the glock; or lengthens it. */
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);

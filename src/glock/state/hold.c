@@ -10,10 +10,13 @@
  * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
  * for the one that wants to write. In EX two rules count:
  *
- *   1. The glock stays for SHARE * (H - mean) after its grant. Then hand-overs cost at most one
- *      part in SHARE + 1 of the time.
+ *   1. The glock stays for SHARE * (H - mean) after its first use begins. Then hand-overs cost at
+ *      most one part in SHARE + 1 of the time. A turn that begins in SH has two hand-overs.
  *   2. Within that time an unused glock stays for `patience` after its last use, if the use that
  *      may come saves more than the wait costs: p * (H - mean) > (1 - p) * patience.
+ *
+ * A waiter of this node is a use that is sure to come, so rule 1 alone counts. Such a use says
+ * nothing of the chance that an unused glock is used again.
  *
  * If a demand leaves SH to this node, only uses in EX count, because reads go on. The same holds if
  * few uses are in EX.
@@ -33,11 +36,14 @@
 #include <assert.h>
 
 enum {
-	SHARE = 25,       /* parts of use for each part of hand-over: 96 % of the limit */
+	SHARE = 19,       /* parts of use for each part of hand-over: 95 % of the limit */
 	FEW_EX = 2,       /* if less than one use of so many is in EX, only uses in EX count */
 	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
 	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
+	IDLE_HANDOVERS = 4, /* TRY_IDLE waits for so many, but not shorter or longer than: */
+	IDLE_MIN_NS = 50000000,
+	IDLE_MAX_NS = 1000000000,
 };
 
 static struct glock__hold_state *state_of(const struct glock *gl)
@@ -118,10 +124,20 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the end of the hold time of a grant at that time, and publishes the hold time. */
+/*
+ * Returns the end of the hold time of a grant at that time, and publishes the hold time. The time
+ * from the grant to the first use is a part of the hand-over, so a hold does not contain it.
+ */
 static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
 {
-	int64_t hold = earlier(SHARE * gain(policy_of(gl), u), gl_type(gl)->hold_max);
+	const struct glock__hold_policy *p = policy_of(gl);
+	int64_t saved = gain(p, u), hold = 0;
+
+	if (saved > 0) /* a turn that begins in SH has two hand-overs */
+		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) + p->enter;
+	if (saved > 0) /* the use after a touch of a mapped page, and one more */
+		hold = later(hold, 2 * patience(p, u));
+	hold = earlier(hold, gl_type(gl)->hold_max);
 
 	gl_busy(gl)->hold = hold;
 	/* Other processes may write to a record, so the time of the grant may be any number. */
@@ -166,14 +182,43 @@ static void count_sample(struct glock *gl)
 	}
 }
 
-/* The last use ended before, at an unknown time. */
+/* Tells whether a thread of this node waits for a use that counts, which this mode serves. */
+static bool is_awaited(struct glock *gl, enum glock__hold_uses u)
+{
+	struct glock__list *head = &gl_busy(gl)->holders;
+
+	for (struct glock__list *l = head->prev; l != head; l = l->prev) {
+		const struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			break;
+		if ((u == GLOCK__USES_ANY || gh->mode == GLOCK_EX) &&
+		    glock__state_serves(gl->state, gh->mode, gh->flags))
+			return true;
+	}
+	return false;
+}
+
+/* A waiter's gap is 0. Its chance is certain, so it is no sample of a chance. */
+static void note_waiters(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	for (enum glock__hold_uses u = 0; u < GLOCK__USES_MAX; u++)
+		if (s->ended[u] && is_awaited(gl, u)) {
+			s->ended[u] = 0;
+			glock__hold_learn32(&edit(gl)->mean[u], 0);
+		}
+}
+
+/* The last use ended before, at an unknown time. A use for which a thread waits has no gap. */
 static void note_end(struct glock *gl)
 {
 	struct glock__hold_state *s = state_of(gl);
 
-	if (!s->ended[GLOCK__USES_ANY])
+	if (!s->ended[GLOCK__USES_ANY] && !is_awaited(gl, GLOCK__USES_ANY))
 		s->ended[GLOCK__USES_ANY] = gl_now(gl);
-	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX) {
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX && !is_awaited(gl, GLOCK__USES_EX)) {
 		s->ended[GLOCK__USES_EX] = gl_now(gl);
 		s->blocked = 0;
 	}
@@ -181,11 +226,13 @@ static void note_end(struct glock *gl)
 
 /* ---- decisions ---- */
 
-/* Tells whether a use goes on that counts. */
+/* Tells whether a use that counts goes on, or is sure to come. */
 static bool is_used(struct glock *gl, enum glock__hold_uses u)
 {
 	const struct glock__holder *first;
 
+	if (is_awaited(gl, u))
+		return true;
 	if (u == GLOCK__USES_ANY)
 		return glock__is_held(gl);
 	first = glock__first_holder(gl);
@@ -259,7 +306,10 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 	int64_t next = patience(policy_of(gl), u);
 	uint32_t before = s->looked;
 
-	/* Too early to tell: the thread that uses the glock may not have run since. */
+	/*
+	 * Too early to tell: since the last use that was seen, the thread that uses the glock may
+	 * not have run. The work of a glock may run twice in a row.
+	 */
 	if (gl_now(gl) < s->asked + QUICK_NS)
 		return earlier(used_until(gl, u, gl_record(gl)->granted_at), s->asked + QUICK_NS);
 	s->looked = s->n[u];
@@ -268,6 +318,7 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 		return 0;
 	}
 	gap_sample(gl, u, policy_of(gl)->mean[u]);
+	s->asked = gl_now(gl); /* a use was seen */
 	return earlier(used_until(gl, u, gl_record(gl)->granted_at),
 		       gl_now(gl) + (next > QUICK_NS ? next : QUICK_NS));
 }
@@ -315,8 +366,7 @@ void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
 	if (glock__is_held(gl))
 		return;
 	s->ended[GLOCK__USES_ANY] = gl_now(gl);
-	if (glock__first_waiter(gl)) /* a gap of 0 */
-		glock__hold_asked(gl, (enum glock_mode)glock__first_waiter(gl)->mode);
+	note_waiters(gl);
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || gl->state != GLOCK_EX)
 		return;
 	u = (enum glock__hold_uses)policy_of(gl)->uses;
@@ -355,10 +405,24 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 
 /* ---- the cost of a hand-over ---- */
 
-void glock__hold_granted(struct glock *gl)
+int64_t glock__hold_idle(const struct glock *gl)
+{
+	const struct glock__lent *l = glock__lent_of(gl);
+	const struct glock__policy p = l ? l->policy : glock__policy_of_type(gl);
+
+	return later(IDLE_MIN_NS, earlier(IDLE_HANDOVERS * hand_over(&p.hold), IDLE_MAX_NS));
+}
+
+void glock__hold_granted(struct glock *gl, enum glock_mode mode)
 {
 	struct glock__hold_state *s = state_of(gl);
 
+	if (mode != GLOCK_EX) {
+		s->staged = true;
+		return;
+	}
+	if (policy_of(gl) && glock__hold_adapts(gl))
+		glock__hold_learn16(&edit(gl)->staged, s->staged ? 65536 : 0);
 	s->fresh = true;
 	s->at_grant = s->n[GLOCK__USES_ANY];
 }
@@ -389,4 +453,5 @@ void glock__hold_given_up(struct glock *gl)
 		glock__lent_teach(gl);
 	}
 	s->give_up = 0;
+	s->staged = false;
 }

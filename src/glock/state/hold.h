@@ -16,12 +16,14 @@
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to);
 /* Returns the same for a demand that waits already. */
 int64_t glock__hold_look(struct glock *gl);
+/* Returns for how long a request with TRY_IDLE waits for a hand-over. */
+int64_t glock__hold_idle(const struct glock *gl);
 /* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);
 /* A holder was let go in that mode, and is out of list and word. The word is closed. */
 void glock__hold_let_go(struct glock *gl, enum glock_mode mode);
-/* The lock manager has granted EX. */
-void glock__hold_granted(struct glock *gl);
+/* The lock manager has granted that mode. */
+void glock__hold_granted(struct glock *gl, enum glock_mode mode);
 /* The holder that waited for a grant runs. */
 void glock__hold_entered(struct glock *gl);
 /* The node begins to give the glock up for a demand; the lock manager has it. */

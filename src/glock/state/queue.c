@@ -158,18 +158,26 @@ GLOCK__INLINE void count_wait(struct glock *gl, int64_t ns)
 		glock__publish_time(gl, GLOCK__WAITS, ns);
 }
 
+/* Returns the time at which a waiter fails; 0: never. */
+static int64_t deadline_of(const struct glock *gl, const struct glock__holder *gh)
+{
+	int64_t end = gh->flags & GLOCK_TRY_IDLE ? gh->asked + glock__hold_idle(gl) : 0;
+
+	return end && (!gh->deadline || end < gh->deadline) ? end : gh->deadline;
+}
+
 /* Sets the state of a request that is granted or has failed. The holder may be gone then. */
 GLOCK__INLINE void holder_finish(struct glock *gl, struct glock__holder *gh, uint32_t state)
 {
 	uint32_t *word = &gh->state;
 
+	/* The work that waits for the deadline runs now, because it would keep the glock. */
+	if (__builtin_expect(gl_busy(gl)->deadlines, 0) && deadline_of(gl, gh))
+		glock__work_queue(gl, gl_now(gl));
 	if (__builtin_expect(!(gh->flags & GLOCK__NOTIFIES), 1)) {
 		glock__holder_set(gl_space(gl), gh, state);
 		return;
 	}
-	/* The work that waits for the deadline runs now, because it would keep the glock. */
-	if (gh->deadline)
-		glock__work_queue(gl, gl_now(gl));
 	glock__notify_finish(gh, state);
 	glock__wake(gl_space(gl), word);
 }
@@ -239,7 +247,8 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 		if (tries_only && !(gh->flags & GLOCK__TRIES))
 			continue;
 		gl_busy(gl)->more->counts.tries_failed += tries_only;
-		glock__fail(gl, gh, error);
+		glock__fail(gl, gh,
+			    error == -EBUSY && !(gh->flags & GLOCK_TRY_IDLE) ? -EAGAIN : error);
 	}
 }
 
@@ -247,10 +256,12 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 
 void glock__deadline_set(struct glock *gl, const struct glock__holder *gh)
 {
-	if (!gh->deadline || !(gh_state(gh) & GLOCK__H_WAIT))
+	int64_t deadline = deadline_of(gl, gh);
+
+	if (!deadline || !(gh_state(gh) & GLOCK__H_WAIT))
 		return;
 	gl_busy(gl)->deadlines = true;
-	glock__work_queue(gl, gh->deadline);
+	glock__work_queue(gl, deadline);
 }
 
 /*
@@ -262,8 +273,9 @@ static struct glock__holder *deadline_first(struct glock *gl)
 	struct glock__holder *gh = NULL, *first = NULL;
 
 	while ((gh = glock__next_holder(gl, gh)))
-		if (gh->deadline && !(gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING)) &&
-		    (!first || gh->deadline < first->deadline))
+		if (deadline_of(gl, gh) &&
+		    !(gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING)) &&
+		    (!first || deadline_of(gl, gh) < deadline_of(gl, first)))
 			first = gh;
 	return first;
 }
@@ -274,13 +286,16 @@ GLOCK__COLD static void deadlines_expire(struct glock *gl)
 	struct glock__holder *gh;
 	bool first = false;
 
-	while ((gh = deadline_first(gl)) && gh->deadline <= gl_now(gl)) {
+	while ((gh = deadline_first(gl)) && deadline_of(gl, gh) <= gl_now(gl)) {
+		bool idle = gh->flags & GLOCK_TRY_IDLE;
+
 		first |= glock__first_waiter(gl) == gh;
-		glock__fail(gl, gh, -ETIMEDOUT);
+		gl_busy(gl)->more->counts.tries_failed += idle;
+		glock__fail(gl, gh, idle ? -EAGAIN : -ETIMEDOUT);
 	}
 	gl_busy(gl)->deadlines = gh;
 	if (gh)
-		glock__work_queue(gl, gh->deadline);
+		glock__work_queue(gl, deadline_of(gl, gh));
 	if (first)
 		glock__cancel_request(gl);
 }
@@ -365,7 +380,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 		if (!glock__may_grant(gl, gh)) {
 			if (!glock__is_held(gl))
 				break;
-			glock__fail_waiters(gl, -EAGAIN, true);
+			glock__fail_waiters(gl, -EBUSY, true);
 			if (glock__first_waiter(gl) == gh)
 				break;
 			continue; /* gh was a try itself, and the next waiter may fit */
@@ -463,7 +478,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	}
 	gl_busy(gl)->target = gh->mode;
 	if (!(gh->flags & GLOCK__TRIES) && gh->list.next != &gl_busy(gl)->holders)
-		glock__fail_waiters(gl, -EAGAIN, true);
+		glock__fail_waiters(gl, -EBUSY, true);
 	gl->flags |= GLOCK__F_LOCK;
 	glock__xmote(gl, gl_busy(gl)->target);
 }

@@ -42,7 +42,7 @@ void glock__work_run(struct glock *gl);
 bool glock__now_idle(struct glock *gl);
 /* Clears the bit lock. The caller runs the queue, or queues work that does. */
 void glock__clear_lock(struct glock *gl);
-/* Fails all waiters with that error; with tries_only those with TRY or TRY_1CB. */
+/* Fails all waiters; with tries_only the tries. -EBUSY is for TRY_IDLE, and -EAGAIN for others. */
 void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
 /*
  * Grants the waiters that fit, in the order of their requests. Returns false if the next grant

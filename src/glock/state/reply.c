@@ -23,6 +23,7 @@
 #include "events.h"
 #include "find.h"
 #include "pressure.h"
+#include "queue.h"
 #include "withdraw.h"
 #include "work.h"
 
@@ -37,6 +38,8 @@ static enum glock__reply reply_of(int status)
 		return GLOCK__GRANTED;
 	case -EAGAIN:
 		return GLOCK__TRY_AGAIN;
+	case -EBUSY:
+		return GLOCK__IN_USE;
 	case -EDEADLK:
 		return GLOCK__DEADLOCK;
 	case -GLOCK__DLM_ECANCEL:
@@ -109,7 +112,8 @@ static void note_outcome(struct glock *gl, int64_t now)
 {
 	const struct glock__busy *b = gl_busy(gl);
 	bool granted = b->reply == GLOCK__GRANTED && b->req != GLOCK_UN;
-	bool failed = b->reply == GLOCK__TRY_AGAIN || b->reply == GLOCK__CANCELED;
+	bool failed = b->reply == GLOCK__TRY_AGAIN || b->reply == GLOCK__IN_USE ||
+		      b->reply == GLOCK__CANCELED;
 	struct glock__lent *l = failed ? glock__lend(gl) : granted ? glock__lent_of(gl) : NULL;
 
 	if (l && failed)
@@ -153,14 +157,26 @@ static void lend_on_demand(struct glock *gl)
 		glock__publish_granted(gl, gl->state, 1);
 }
 
-/* Under gl->lock. */
-static void on_bast_locked(struct glock *gl, enum glock_mode to)
+/* Tells whether a holder or a request of this node is in the way of another node. */
+static bool is_used(struct glock *gl)
 {
+	const struct glock__holder *gh = glock__first_waiter(gl);
+
+	return glock__is_held(gl) ||
+	       (gh && (!(gh->flags & GLOCK__TRIES) || gh_state(gh) & GLOCK__H_ENTERING));
+}
+
+/* Under gl->lock. idle: the lock goes at once unless it is used. Returns true if it is used. */
+static bool on_bast_locked(struct glock *gl, enum glock_mode to, bool idle)
+{
+	bool used = idle && !(gl->flags & GLOCK__F_DEAD) && is_used(gl);
+
 	if (gl->flags & GLOCK__F_DEAD)
-		return;
+		return false;
 	gl_busy(gl)->more->counts.basts++;
 	lend_on_demand(gl);
-	glock__hold_or_demote(gl, to);
+	glock__hold_or_demote(gl, to, idle && !used);
+	return used;
 }
 
 /* Applies the deferred events in the order of their arrival. Under gl->lock. */
@@ -177,7 +193,7 @@ void glock__apply_deferred(struct glock *gl)
 	}
 	if (tls->deferred.bast) {
 		tls->deferred.bast = false;
-		on_bast_locked(gl, tls->deferred.bast_mode);
+		(void)on_bast_locked(gl, tls->deferred.bast_mode, false);
 	}
 }
 
@@ -220,27 +236,30 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_unlock(gl);
 }
 
-void glock__on_bast(struct glock *gl, enum glock_mode to)
+bool glock__on_bast(struct glock *gl, enum glock_mode to, bool idle)
 {
+	bool used;
+
 	lock_and_apply(gl);
-	on_bast_locked(gl, to);
+	used = on_bast_locked(gl, to, idle);
 	gl_unlock(gl);
+	return used;
 }
 
-static void on_bast(struct glock__lm_lock *lk, int mode)
+static bool on_bast(struct glock__lm_lock *lk, int mode)
 {
 	struct glock *gl = glock__entry(lk, struct glock, lk);
 	struct glock__tls *tls = glock__tls();
-	int to = glock__mode_for_bast(mode);
+	bool idle = mode & GLOCK__BAST_IDLE;
+	int to = glock__mode_for_bast(mode & ~GLOCK__BAST_IDLE);
 
 	if (to < 0)
-		return;
-	if (!defers_events(tls, gl)) {
-		glock__on_bast(gl, to);
-		return;
-	}
+		return false;
+	if (idle || !defers_events(tls, gl)) /* the answer must not wait */
+		return glock__on_bast(gl, to, idle);
 	tls->deferred.bast = tls->deferred.queued = true;
 	tls->deferred.bast_mode = (uint8_t)to;
+	return false;
 }
 
 static uint32_t number_of(const struct glock__lm_lock *lk)

@@ -15,8 +15,11 @@ void glock__thaw(struct glock_space *space);
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
 void glock__node(const struct glock__lm_node *from, struct glock_node *to);
 
-/* Counts a demand and hands it to glock__hold_or_demote(). The caller does not hold gl->lock. */
-void glock__on_bast(struct glock *gl, enum glock_mode to);
+/*
+ * Counts a demand and hands it to glock__hold_or_demote(). idle: a request with TRY_IDLE waits.
+ * Returns true if it waits in vain. The caller does not hold gl->lock.
+ */
+bool glock__on_bast(struct glock *gl, enum glock_mode to, bool idle);
 
 /* ---- under gl->lock ---- */
 

@@ -43,21 +43,19 @@ static void print_into_text(void *to, const char *text, size_t len)
 	glock__text_print(to, "%.*s", (int)len, text);
 }
 
-static const char *comm_of(const struct glock__holder *gh)
+/* Prints a holder of that thread. */
+static void one_holder(struct dump *d, const struct glock__holder *gh, uint32_t state, pid_t tid,
+		       const char *comm)
 {
-	return glock__thread_lives(gh->pid) ? gh->comm : "(ended)";
-}
-
-static void one_holder(struct dump *d, const struct glock__holder *gh)
-{
-	uint32_t state = gh_state(gh);
 	bool nobody = gh->flags & GLOCK_NOPID && state & GLOCK__H_HOLDER;
 	const struct glock__dump_holder h = {
 	    .mode = gh->mode,
 	    .flags = gh->flags | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT)),
-	    .error = gh->error,
-	    .pid = nobody ? 0 : gh->pid,
-	    .comm = nobody ? "(none)" : comm_of(gh),
+	    .error = state & GLOCK__H_FAST ? 0 : gh->error,
+	    .pid = nobody ? 0 : tid,
+	    .comm = nobody                     ? "(none)"
+		    : glock__thread_lives(tid) ? comm
+					       : "(ended)",
 	    .where = gh->where ? gh->where : "?",
 	};
 
@@ -65,19 +63,10 @@ static void one_holder(struct dump *d, const struct glock__holder *gh)
 }
 
 /* Prints a holder in a slot of its thread. */
-static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void *d)
 {
-	struct dump *d = arg;
-	const struct glock__dump_holder h = {
-	    .mode = fh->gh->mode,
-	    .flags = fh->gh->flags | GLOCK__H_HOLDER,
-	    .pid = fh->tid,
-	    .comm = glock__thread_lives(fh->tid) ? fh->comm : "(ended)",
-	    .where = fh->gh->where,
-	};
-
 	(void)gl;
-	glock__dump_holder(&d->text, d->format, &h);
+	one_holder(d, fh->gh, GLOCK__H_HOLDER | GLOCK__H_FAST, fh->tid, fh->comm);
 }
 
 /* Under gl->lock. */
@@ -101,9 +90,8 @@ static void one_glock(struct dump *d, struct glock *gl)
 
 	glock__dump_glock(&d->text, d->format, &g);
 	glock__fast_each(gl, one_fast, d);
-	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
-	     l = l->next)
-		one_holder(d, glock__entry(l, struct glock__holder, list));
+	for (struct glock__holder *gh = NULL; (gh = glock__next_holder(gl, gh));)
+		one_holder(d, gh, gh_state(gh), gh->pid, gh->comm);
 	glock__op_dump(gl, print_into_text, &d->text);
 }
 

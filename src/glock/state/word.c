@@ -66,10 +66,14 @@ void glock__fast_fold(struct glock *gl)
 
 void glock__fast_bias(struct glock *gl, enum glock_mode mode)
 {
+	uint64_t base = glock__fast_base(gl);
+
 	assert(gl_held(gl));
+	gl_busy(gl)->bias = (uint8_t)mode;
 	if (mode == GLOCK_EX)
 		atom_add64(&gl->fast, GLOCK__FAST_EX);
-	gl_busy(gl)->bias = (uint8_t)mode;
+	else
+		atom_add64(&gl->fast, glock__fast_base(gl) - base); /* the word is open */
 }
 
 void glock__fast_unbias(struct glock *gl)
@@ -96,7 +100,7 @@ static void revoke_bias(struct glock *gl)
 
 void glock__fast_shut(struct glock *gl)
 {
-	uint64_t open = atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX);
+	uint64_t open = atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS;
 
 	if (open)
 		atom_sub64(&gl->fast, open + glock__fast_base(gl));
@@ -175,8 +179,13 @@ static void update_died(struct glock *gl)
 /* Returns the bits of an open word, by the state of the glock and its list. */
 static uint64_t open_bits(const struct glock *gl)
 {
+	struct glock__holder *gh = NULL;
+
 	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED))
 		return GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX;
+	while ((gh = glock__next_holder(gl, gh)))
+		if (glock__is_owners(gh))
+			return GLOCK__FAST_OPEN | GLOCK__FAST_OWNED;
 	return GLOCK__FAST_OPEN;
 }
 
@@ -203,8 +212,8 @@ void glock__fast_update(struct glock *gl)
 	if (b->bias && !may_keep_bias(gl, open))
 		glock__fast_close(gl);
 	if (b->bias)
-		open = GLOCK__FAST_OPEN;
-	if ((atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX)) == open)
+		open &= ~(uint64_t)GLOCK__FAST_OPEN_EX;
+	if ((atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS) == open)
 		return;
 	if (!b->bias)
 		glock__fast_close(gl);
@@ -252,59 +261,71 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 struct glock__holder *glock__fast_mine(const struct glock *gl)
 {
 	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	const struct glock__slot *s = t ? glock__slot_with(t, gl) : NULL;
 
-	for (uint32_t used = t ? t->used : 0; used; used &= used - 1) {
-		unsigned int i = (unsigned int)__builtin_ctz(used);
-
-		if (t->slots[i].gl == gl)
-			return t->slots[i].gh;
-	}
-	return NULL;
+	return s ? s->gh : NULL;
 }
 
 /* ---- between list and slots ---- */
 
 void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 {
+	struct glock__movable *m = NULL;
 	struct glock__thread *t;
-	int slot;
+	struct glock__slot *s = NULL;
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
-	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
+	assert(!(gh->flags & ~GLOCK__MOVABLE_FLAGS));
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
-	    gl->lk.held || !glock__is_threads(gh) ||
-	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST ||
+	    gl->lk.held || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
+	    gh_state(gh) & GLOCK__H_LOST ||
 	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
 		return;
 	t = glock__thread_in(gl_space(gl));
-	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;
-	if (slot < 0)
+	if (t && !glock__is_threads(gh))
+		m = glock__movable_free(t);
+	else if (t && gh->owner == t->owner)
+		s = glock__slot_free(t);
+	if (!m && !s)
 		return;
 	glock__fast_close(gl);
 	glock__list_del(&gh->list);
 	glock__publish_unlinked(gl, gh);
 	atom_add64(&gl->fast, glock__fast_one(gh));
-	gh->slot = (uint8_t)slot;
-	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
-	glock__slot_use(t, t->record, (unsigned int)slot);
+	atom_or32(&gh->state, GLOCK__H_FAST | (m ? GLOCK__H_MOVABLE : 0));
+	if (m) {
+		glock__movable_write(t, m, gl, gh, gh->where);
+		glock__movable_use(m, gh);
+		return;
+	}
+	gh->slot = s->number;
+	glock__slot_fill(t, s, gl, gh, gh->where);
+	glock__slots_use(t, t->record, t->used | s->bit);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__thread_in(gl_space(gl));
+	bool movable = gh_state(gh) & GLOCK__H_MOVABLE;
+	struct glock__thread *t =
+	    movable ? glock__movable_thread(gh->at) : glock__thread_in(gl_space(gl));
 	struct glock__slot *s;
 
-	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_FAST && glock__fast_is_mine(t, gh));
+	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_FAST);
+	assert(movable || glock__fast_is_mine(t, gh));
 	glock__fast_close(gl);
-	s = glock__slot_of(t, gh);
-	s->claimed = false; /* the word counts the holder already */
 	gh->error = 0;
-	gh->owner = t->owner;
-	gh->pid = glock__thread_id();
-	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	glock__slot_empty(t, t->record, s->number);
-	atom_and32(&gh->state, ~(GLOCK__H_FAST | GLOCK__H_BIASED));
+	gh->owner = gh->flags & GLOCK__OWNED ? gh->owner : t->owner;
+	gh->pid = t->tid;
+	memcpy(gh->comm, t->comm, sizeof(gh->comm));
+	if (movable) {
+		glock__movable_leave(gh->at);
+		glock__movable_left(gh);
+	} else {
+		s = glock__slot_of(t, gh);
+		s->claimed = false; /* the word counts the holder already */
+		glock__slot_empty(t, s);
+	}
+	atom_and32(&gh->state, ~(GLOCK__H_FAST | GLOCK__H_BIASED | GLOCK__H_MOVABLE));
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
 	gh->asked = gl_now(gl); /* the fast path did not read the clock */
 	glock__publish_queued(gl, gh);

@@ -7,10 +7,11 @@
  *   bit  0      OPEN     holders may come and go by this word alone
  *   bit  1      OPEN_EX  the glock is in EX, and its list has no holder
  *   bit  2      DIED     a holder in EX died, and no holder in EX was told (GLOCK__F_DIED)
- *   bits 3-14   EX       holders in EX: one at most, and for a moment also holders that are about
+ *   bit  3      OWNED    with OPEN: an owner that the program named has a holder in the list
+ *   bits 4-15   EX       holders in EX: one at most, and for a moment also holders that are about
  *                        to be refused
- *   bits 15-30  SH       the same for SH
- *   bits 31-47  grants in SH by the word since qcount was last brought up to date
+ *   bits 16-31  SH       the same for SH
+ *   bits 32-47  grants in SH by the word since qcount was last brought up to date
  *   bits 48-63  the same in EX
  *
  * A holder adds itself and then looks whether the old value allowed that. If not, the holder takes
@@ -33,13 +34,19 @@
  * Biased to a thread it counts a holder in EX, which stands for that thread. Closing ends the bias.
  * Then the word counts each holder.
  *
- * While the word is open, its counts of grants begin at space->bias_base.
+ * While the word is open, its counts of grants begin at glock__fast_base().
+ *
+ * A movable holder (MOVABLE, NOPID, an owner that the program named) is always counted. The reason
+ * is that another thread may let the holder go. The holder stands in a slot that any thread may
+ * empty (struct glock__movable). An owner may not hold a glock twice. Its second request is refused
+ * by the word if the first holder is in EX. In SH the word cannot tell owners apart. So
+ * the request of an owner that the program named joins the queue if any holder in SH is there.
  *
  * These do not use the word:
  *
  *   - types with the operation lock or unlock, or whose owner may recur
  *   - spaces that keep a trace, are traced now or check the lock order
- *   - holders with an owner of the program's own, or with flags that need the queue
+ *   - holders with flags that need the queue
  *   - threads whose slots are all in use
  */
 #ifndef GLOCK__WORD_H
@@ -52,18 +59,23 @@
 #define GLOCK__FAST_OPEN 1ull
 #define GLOCK__FAST_OPEN_EX 2ull
 #define GLOCK__FAST_DIED (1ull << 2)
-#define GLOCK__FAST_EX (1ull << 3)
-#define GLOCK__FAST_SH (1ull << 15)
+#define GLOCK__FAST_OWNED (1ull << 3)
+#define GLOCK__FAST_OPEN_BITS (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX | GLOCK__FAST_OWNED)
+#define GLOCK__FAST_EX (1ull << 4)
+#define GLOCK__FAST_SH (1ull << 16)
 #define GLOCK__FAST_ANY_EX (GLOCK__FAST_SH - GLOCK__FAST_EX)
 #define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT_SH - GLOCK__FAST_SH)
-#define GLOCK__FAST_COUNT_SH (1ull << 31)
+#define GLOCK__FAST_COUNT_SH (1ull << 32)
 #define GLOCK__FAST_COUNT_EX (1ull << 48)
-#define GLOCK__FAST_COUNTED (~0ull << 31)
+#define GLOCK__FAST_COUNTED (~0ull << 32)
 /* So many grants in a mode that they go to qcount now, and that a bias may begin (bias.h). */
 #define GLOCK__FAST_FOLD ((GLOCK__FAST_COUNT_SH | GLOCK__FAST_COUNT_EX) * GLOCK__BIAS_AFTER)
 
 /* A holder with other flags joins the queue. */
-#define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)
+#define GLOCK__FAST_FLAGS                                                                          \
+	(GLOCK_TRY | GLOCK_TRY_IDLE | GLOCK_SKIP | GLOCK_ASYNC | GLOCK_NOBLOCK)
+/* A movable holder with other flags joins the queue, too. */
+#define GLOCK__MOVABLE_FLAGS (GLOCK__FAST_FLAGS | GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID)
 
 static inline uint64_t glock__fast_one(const struct glock__holder *gh)
 {
@@ -81,7 +93,7 @@ static inline uint64_t glock__fast_count(const struct glock__holder *gh)
  */
 static inline int64_t glock__fast_granted_sh(uint64_t word)
 {
-	return (int64_t)(word << 16) >> 47;
+	return (int64_t)(word << 16) >> 48;
 }
 
 static inline int64_t glock__fast_granted_ex(uint64_t word)
@@ -95,10 +107,17 @@ static inline int64_t glock__fast_granted(uint64_t word)
 	return glock__fast_granted_sh(word) + glock__fast_granted_ex(word);
 }
 
-/* Returns the counts of grants with which an open word begins. */
+/* Returns the counts of grants with which an open word begins. They are higher with readers' bias.
+ */
 static inline uint64_t glock__fast_base(const struct glock *gl)
 {
-	return gl_space(gl)->bias_base * (GLOCK__FAST_COUNT_SH + GLOCK__FAST_COUNT_EX);
+	uint64_t base = gl_space(gl)->bias_base;
+
+	/* A simulator asks without gl->lock. */
+	if (gl->flags & GLOCK__F_BUSY && glock__busy_of(gl)->bias == GLOCK_SH &&
+	    base < GLOCK__BIAS_AFTER - GLOCK__BIAS_NEXT)
+		base = GLOCK__BIAS_AFTER - GLOCK__BIAS_NEXT;
+	return base * (GLOCK__FAST_COUNT_SH + GLOCK__FAST_COUNT_EX);
 }
 
 /* Returns the word with the grants that it counted. */
@@ -145,11 +164,14 @@ GLOCK__INLINE enum glock_mode glock__fast_mode(const struct glock *gl)
 	return word & GLOCK__FAST_ANY_SH ? GLOCK_SH : GLOCK_UN;
 }
 
-/* Moves a holder of the calling thread from the list to a slot; or from a slot to the list. */
+/*
+ * Moves a holder that the calling thread asked for from the list to a slot. The other function
+ * moves a holder back.
+ */
 void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh);
 GLOCK__INLINE void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 {
-	if (!(gh->flags & ~GLOCK__FAST_FLAGS))
+	if (!(gh->flags & ~GLOCK__MOVABLE_FLAGS))
 		glock__fast_to_slot(gl, gh);
 }
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh);

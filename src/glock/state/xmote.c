@@ -58,8 +58,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
 	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
-	if (to == GLOCK_EX)
-		glock__hold_granted(gl);
+	if (!down)
+		glock__hold_granted(gl, to);
 }
 
 /*
@@ -116,7 +116,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 			if (reply == GLOCK__ERROR)
 				glock__fail_waiters(gl, -EIO, false);
 			else if (refused)
-				glock__fail_waiters(gl, -EAGAIN, true);
+				glock__fail_waiters(
+				    gl, reply == GLOCK__TRY_AGAIN ? -EAGAIN : -EBUSY, true);
 			gl_busy(gl)->target = gl->state;
 			if (!FAULT(BIT_LOCK_KEPT_AFTER_REFUSAL))
 				glock__clear_lock(gl);
@@ -260,7 +261,7 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 	if (glock__mode_is_down(gl->state, to))
 		return flags;
 	if (tries)
-		flags |= GLOCK__LKF_NOQUEUE;
+		flags |= tries & GLOCK_TRY_IDLE ? GLOCK__LKF_IDLE : GLOCK__LKF_NOQUEUE;
 	if (gl->lk.id) /* behind the locks that convert already, which a try does not overtake */
 		flags |= GLOCK__LKF_QUECVT;
 	if (tries & GLOCK_TRY_1CB)

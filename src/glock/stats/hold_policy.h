@@ -31,7 +31,7 @@ struct glock__hold_policy {
 	uint16_t likely[GLOCK__USES_MAX]; /* the chance of a short gap, of 65536 */
 	uint8_t why;                      /* enum glock__hold_why */
 	uint8_t uses;                     /* enum glock__hold_uses: those that counted last */
-	uint16_t unused;
+	uint16_t staged;                  /* the share of turns that began in SH, of 65536 */
 	uint32_t n[GLOCK__USES_MAX];      /* uses; the weight of old ones halves in five demands */
 };
 
@@ -66,6 +66,7 @@ static inline void glock__hold_teach(struct glock__hold_policy *type,
 	}
 	type->release = glock__hold_middle(type->release, own->release);
 	type->enter = glock__hold_middle(type->enter, own->enter);
+	type->staged = (uint16_t)glock__hold_middle(type->staged, own->staged);
 	for (unsigned int i = 0; i < GLOCK__USES_MAX; i++) {
 		type->mean[i] = glock__hold_middle(type->mean[i], own->mean[i]);
 		type->likely[i] = (uint16_t)glock__hold_middle(type->likely[i], own->likely[i]);

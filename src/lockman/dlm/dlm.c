@@ -35,12 +35,15 @@ struct request {
 	char name[GLOCK__LM_NAME_LEN + 1];
 };
 
-/* The DLM tells of a death by an invalid value block, so the value block has to stay invalid. */
+/*
+ * The DLM tells of a death by an invalid value block, so the value block has to stay invalid. No
+ * node of a DLM can say that it uses a lock. So a request with IDLE ends at its deadline.
+ */
 static uint32_t dlm_flags(uint32_t flags)
 {
 	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
-		flags = (flags & ~(uint32_t)GLOCK__LKF_DEATH_UNREPORTED) | GLOCK__LKF_IVVALBLK;
-	return flags | GLOCK__LKF_VALBLK;
+		flags |= GLOCK__LKF_IVVALBLK;
+	return (flags & ~(GLOCK__LKF_DEATH_UNREPORTED | GLOCK__LKF_IDLE)) | GLOCK__LKF_VALBLK;
 }
 
 /* Fills in the request that the slot's step says. Under d->lock. */

@@ -128,7 +128,8 @@ static int ask(struct local *l, unsigned int shard, enum patience patience, uint
 	int err;
 
 	do {
-		err = glock__local_take(l, shard, patience, &h);
+		err =
+		    glock__local_take(l, shard, a->step == ASK_FIRST ? patience : WAIT_FOR_IT, &h);
 		if (err)
 			return err == -EBUSY ? -ETIME : err;
 		if (id)
@@ -185,8 +186,8 @@ static bool is_sound_answer(const struct ask *a)
 			glock__local_thread.deadlocks = 0;
 		return true;
 	}
-	if (status == -EAGAIN)
-		return a->args.flags & GLOCK__LKF_NOQUEUE;
+	if (status == -EAGAIN || status == -EBUSY)
+		return a->args.flags & (status == -EAGAIN ? GLOCK__LKF_NOQUEUE : GLOCK__LKF_IDLE);
 	return status == -EDEADLK && ++glock__local_thread.deadlocks < DEADLOCKS_MAX;
 }
 
@@ -222,7 +223,9 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		a.r.asked = local_now_about();
 		glock__local_check_file(l, a.r.asked);
 	}
-	err = ask(l, shard, flags & GLOCK__LKF_NOQUEUE ? WAIT_FOR_TRY : WAIT_FOR_IT, lk->id, &a);
+	err = ask(l, shard,
+		  flags & (GLOCK__LKF_NOQUEUE | GLOCK__LKF_IDLE) ? WAIT_FOR_TRY : WAIT_FOR_IT,
+		  lk->id, &a);
 	if (err == -ETIME) {
 		lm->events->reply(lk, -EAGAIN, 0); /* a try does not wait for a stopped process */
 		return 0;

@@ -29,9 +29,21 @@ enum { BATCH = 16, TURNS = 1 << 20, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 6
 
 /* ---- fetching; under delivery ---- */
 
+/* If the table cannot be taken, the request gets no answer, and ends at its deadline. */
+static void say_in_use(struct local *l, unsigned int shard, uint64_t lkid)
+{
+	struct hold h;
+
+	if (glock__local_take(l, shard, WAIT_SHORTLY, &h))
+		return;
+	glock__table_in_use(h.t, lkid);
+	glock__local_drop(&h);
+}
+
 static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard)
 {
 	struct glock__lm_lock *lk = glock__local_lock_of(l, ev);
+	const int idle = ev->what & GLOCK__EVENT_IDLE ? GLOCK__BAST_IDLE : 0;
 	const uint32_t id = id_of(shard, ev->lkid);
 	uint32_t lk_id;
 
@@ -47,10 +59,10 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 		return;
 	/* A thread that gives the lock up now has set the id to 0. */
 	lk_id = atom_load32(&lk->id);
-	if (lk_id == id)
-		l->lm.events->bast(lk, ev->bast);
-	else if (lk_id)
+	if (lk_id && lk_id != id)
 		glock__local_damaged(l, "an event is of another lock");
+	else if (lk_id && l->lm.events->bast(lk, ev->bast | idle) && idle)
+		say_in_use(l, shard, ev->lkid);
 }
 
 /* After a death, grants wait until what the dead node left is in order, and not longer. */

@@ -19,6 +19,7 @@
 enum sim__kind {
 	SIM__LOCK, /* to the master */
 	SIM__CANCEL,
+	SIM__IN_USE,
 	SIM__UNLOCK,
 	SIM__REPLY, /* to a node */
 	SIM__BAST,

@@ -17,7 +17,7 @@ static void master_reply(struct glock__sim *sim, enum sim__kind kind, struct sim
 
 	if (kind == SIM__BAST && sim->p.demand_late)
 		m->at += glock__sim_random(sim, (uint32_t)sim->p.demand_late);
-	m->mode = ev->bast;
+	m->mode = ev->bast | (ev->what & GLOCK__EVENT_IDLE ? GLOCK__BAST_IDLE : 0);
 	m->status = ev->status;
 	m->sbflags = ev->sbflags;
 	m->has_lvb = ev->what & GLOCK__EVENT_LVB;
@@ -183,6 +183,9 @@ void sim__master(struct glock__sim *sim, const struct sim__message *m)
 		break;
 	case SIM__CANCEL:
 		master_cancel(sim, m);
+		break;
+	case SIM__IN_USE:
+		glock__table_in_use(sim->table, m->lock->lkid);
 		break;
 	case SIM__UNLOCK:
 		master_unlock(sim, m);

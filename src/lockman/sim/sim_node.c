@@ -261,8 +261,10 @@ void sim__arrive(struct sim__node *nd, const struct sim__message *m)
 		break;
 	case SIM__BAST:
 		if (nd->sim->p.on_bast)
-			nd->sim->p.on_bast(nd->sim->p.watcher, nd->index, m->lock->lk, m->mode);
-		nd->lm.events->bast(m->lock->lk, m->mode);
+			nd->sim->p.on_bast(nd->sim->p.watcher, nd->index, m->lock->lk,
+					   m->mode & ~GLOCK__BAST_IDLE);
+		if (nd->lm.events->bast(m->lock->lk, m->mode))
+			sim__to_master(nd, SIM__IN_USE, m->lock);
 		break;
 	case SIM__GIVE_BACK:
 		nd->lm.events->give_back(nd->lm.owner, 1);

@@ -160,13 +160,26 @@ static bool in_progress(const struct lock *lock)
 	return lock->status != LK_GRANTED || (lock->bits & LOCK_AST);
 }
 
+/* Tells whether a request waits that conflicts with that one. */
+static bool is_wanted(const struct glock__table *t, const struct res *res, const struct lock *lock)
+{
+	for (enum lock_status status = LK_CONVERTING; status <= LK_WAITING; status++) {
+		const uint32_t head = first_of(res, status);
+
+		for (uint32_t ref = head; ref; ref = next_of(t, head, ref))
+			if (!modes_agree(lock_at(t, ref)->rq, lock->rq))
+				return true;
+	}
+	return false;
+}
+
 static int convert(struct glock__table *t, struct lock *lock,
 		   const struct glock__table_request *args, struct glock__table_event *event)
 {
 	struct res *res = res_at(t, lock->res);
 	enum verdict verdict;
 	struct work after;
-	bool waits;
+	bool waits, wanted;
 	int8_t rq;
 
 	if (in_progress(lock))
@@ -185,7 +198,9 @@ static int convert(struct glock__table *t, struct lock *lock,
 	verdict = glock__table_judge(t, res, lock, true, &rq);
 	if (verdict == DEADLOCK && (args->flags & GLOCK__LKF_NODLCKWT))
 		verdict = REFUSED;
-	waits = verdict == DEMOTED || (verdict == REFUSED && !(args->flags & GLOCK__LKF_NOQUEUE));
+	wanted = args->flags & GLOCK__LKF_IDLE && is_wanted(t, res, lock);
+	waits = verdict == DEMOTED ||
+		(verdict == REFUSED && !wanted && !(args->flags & GLOCK__LKF_NOQUEUE));
 	if (!take_lvbs(t, res, lock, waits, args->lvb))
 		return no_memory(t);
 	if (verdict == GRANTABLE) {
@@ -197,7 +212,10 @@ static int convert(struct glock__table *t, struct lock *lock,
 	} else if (waits) {
 		after = wait_for_conversion(t, res, lock, event);
 	} else {
-		after = refuse_conversion(t, res, lock, verdict == DEADLOCK ? -EDEADLK : -EAGAIN,
+		after = refuse_conversion(t, res, lock,
+					  verdict == DEADLOCK ? -EDEADLK
+					  : wanted            ? -EBUSY
+							      : -EAGAIN,
 					  event);
 	}
 	glock__table_work_finish(t, after, event);
@@ -270,6 +288,35 @@ static void lvb_unlock(struct glock__table *t, struct res *res, const struct loc
 		glock__table_lvb_write(t, res, value);
 }
 
+/* Takes back a conversion that waits: the lock stays granted in its old mode. */
+static struct work stop_converting(struct glock__table *t, struct res *res, struct lock *lock)
+{
+	put_told(t, lock, lock->highbast, 0, lock->bast, 0);
+	glock__table_drop_copy(t, lock);
+	glock__table_move(t, res, lock, LK_GRANTED, lock->gr, GLOCK__IV);
+	return glock__table_work_grant(t, res);
+}
+
+void glock__table_in_use(struct glock__table *t, uint64_t lkid)
+{
+	struct lock *used = needs_recovery(t) ? NULL : lock_find(t, lkid);
+	struct res *res = used ? res_at(t, used->res) : NULL;
+	uint32_t ref = used ? first_of(res, LK_CONVERTING) : 0;
+
+	begin_steps();
+	while (ref) {
+		struct lock *lock = lock_at(t, ref);
+
+		ref = next_of(t, first_of(res, LK_CONVERTING), ref);
+		if (!(lock->flags & GLOCK__LKF_IDLE) || modes_agree(used->gr, lock->rq))
+			continue;
+		put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_REFUSED));
+		glock__table_add_ast(t, lock);
+		glock__table_work_finish(t, stop_converting(t, res, lock), NULL);
+		ref = first_of(res, LK_CONVERTING);
+	}
+}
+
 static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
 			struct glock__table_event *event)
 {
@@ -286,10 +333,7 @@ static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flag
 		after = lock_free(t, res, lock);
 	} else {
 		put(t, &lock->flags, lock->flags | flags);
-		put_told(t, lock, lock->highbast, 0, lock->bast, 0);
-		glock__table_drop_copy(t, lock);
-		glock__table_move(t, res, lock, LK_GRANTED, lock->gr, GLOCK__IV);
-		after = glock__table_work_grant(t, res);
+		after = stop_converting(t, res, lock);
 	}
 	glock__table_work_finish(t, after, event);
 }

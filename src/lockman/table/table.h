@@ -97,6 +97,12 @@ enum glock__lkmode {
 #define GLOCK__LKF_FORCEUNLOCK 0x00020000u /* unlock: even if it waits or converts */
 /* Not the DLM's. As IVVALBLK, and the next holder is told that a holder died. */
 #define GLOCK__LKF_DEATH_UNREPORTED 0x80000000u
+/*
+ * Not the DLM's. convert: wait only for locks that no thread uses. -EBUSY if an earlier request
+ * waits for a mode that conflicts, or as soon as a node says that it uses its lock:
+ * glock__table_in_use().
+ */
+#define GLOCK__LKF_IDLE 0x40000000u
 
 /* Completions have these beside their status. The first three have the DLM's values. */
 #define GLOCK__SBF_DEMOTED 0x01u /* a deadlock: the granted mode was given up for NL meanwhile */
@@ -145,6 +151,7 @@ struct glock__table_request {
 #define GLOCK__EVENT_AST 0x1u  /* status and sbflags are set */
 #define GLOCK__EVENT_LVB 0x2u  /* the value block was read: lvb and lvb_seq are set */
 #define GLOCK__EVENT_BAST 0x4u /* bast is set; if AST is set too, the grant came first */
+#define GLOCK__EVENT_IDLE 0x8u /* with BAST: a request with IDLE waits, and wants an answer */
 
 struct glock__table_event {
 	uint64_t lkid;
@@ -154,6 +161,7 @@ struct glock__table_event {
 	 * 0			granted; for a cancel: there was nothing to cancel
 	 * -EINPROGRESS		not yet
 	 * -EAGAIN, -EDEADLK	refused; a conversion's lock has its old mode
+	 * -EBUSY		the same: see IDLE
 	 * -GLOCK__DLM_ECANCEL	canceled; a conversion's lock has its old mode
 	 * -GLOCK__DLM_EUNLOCK	the lock is no more
 	 */
@@ -236,6 +244,12 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
  */
 int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, const void *lvb,
 			struct glock__table_event *event);
+
+/*
+ * The node of that lock uses it. Refuses the requests with IDLE that wait for the lock. Each
+ * refusal is an operation of its own, and becomes an AST.
+ */
+void glock__table_in_use(struct glock__table *t, uint64_t lkid);
 
 /* Takes the oldest callback of a node. Returns 1, or 0 if there is none. */
 int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table_event *event);

@@ -27,7 +27,7 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 	if (lock->callbacks.next)
 		glock__table_ring_del(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
 				      ref_of(t, lock));
-	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_AST));
+	put(t, &lock->bits, (uint8_t)(lock->bits & ~(LOCK_AST | LOCK_REFUSED | LOCK_ASKED)));
 }
 
 /* Adds the AST behind all callbacks that the node has: ASTs come in the order of grants. */
@@ -62,6 +62,19 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 		 lock->sbflags);
 	if (!lock->callbacks.next)
 		add_callback(t, lock, !lock->held);
+}
+
+void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode)
+{
+	put_told(t, lock, lock->highbast > mode ? lock->highbast : (uint8_t)mode, (uint8_t)mode,
+		 glock__table_join[MODE(lock->bast)][MODE(mode)], lock->sbflags);
+	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_ASKED));
+	if (lock->bits & LOCK_AST) /* the node was told of that, and comes */
+		return;
+	if (lock->callbacks.next)
+		glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
+					ref_of(t, lock));
+	add_callback(t, lock, true);
 }
 
 /* Tells whether lock is in the way of one request for mode and was not told so. */

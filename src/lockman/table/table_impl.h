@@ -117,6 +117,8 @@ struct lock {
 #define LOCK_LVB_READ 0x2u /* lvb has a copy for the AST */
 #define LOCK_NO_BAST 0x4u
 #define LOCK_HAS_LVB 0x8u /* was requested with VALBLK once, so the resource has a value block */
+#define LOCK_REFUSED 0x10u /* with AST: the request was refused, see IDLE */
+#define LOCK_ASKED 0x20u   /* the BAST wants an answer, see IDLE */
 
 struct lvb {
 	uint8_t type;
@@ -554,6 +556,8 @@ void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
 
 void glock__table_add_ast(struct glock__table *t, struct lock *lock);
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
+/* The same for a request with IDLE: the node is told at once, whatever it was told before. */
+void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode);
 /* The caller clears a BAST that is there. */
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode);

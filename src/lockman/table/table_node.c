@@ -27,7 +27,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	if (!ref)
 		return 0;
 	lock = lock_at(t, ref);
-	fill_event(t, lock, 0, event);
+	fill_event(t, lock, lock->bits & LOCK_REFUSED ? -EBUSY : 0, event);
 	if (!(lock->bits & LOCK_AST)) {
 		event->what = 0;
 		event->sbflags = 0;
@@ -41,6 +41,8 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	}
 	if (lock->bast) {
 		event->what |= GLOCK__EVENT_BAST;
+		if (lock->bits & LOCK_ASKED)
+			event->what |= GLOCK__EVENT_IDLE;
 		event->bast = lock->bast;
 	}
 	if (lock->bits & LOCK_AST)

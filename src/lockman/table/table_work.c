@@ -216,6 +216,7 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 {
 	const int8_t mode = (int8_t)w->mode;
 	const bool converting = w->bits & WORK_CONVERTING;
+	const bool idle = w->self && lock_at(t, w->self)->flags & GLOCK__LKF_IDLE;
 	uint32_t ref = first_of(res, LK_GRANTED);
 
 	if (!ref && converting)
@@ -227,8 +228,9 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 
 		if (!next && converting && lock->status == LK_GRANTED)
 			next = first_of(res, LK_CONVERTING);
-		if (ref != w->self && glock__table_blocks_one(lock, mode)) {
-			glock__table_add_bast(t, lock, mode);
+		if (ref != w->self &&
+		    (idle ? !modes_agree(lock->gr, mode) : glock__table_blocks_one(lock, mode))) {
+			(idle ? glock__table_ask_idle : glock__table_add_bast)(t, lock, mode);
 			cursor_next(w, next);
 			if (!next)
 				work_phase(w, WORK_NONE);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* test_document.c - tests sentences of docs/sqlite.md that no other test shows. */
+#include "rig.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define APP "file:app.db?vfs=glock"
+#define PLAIN "file:app.db"
+
+/* ---- PRAGMAs ---- */
+
+static void locking_mode_exclusive_keeps_all_others_out_until_the_close(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0), plain = peer_start(PLAIN, "unix", 0);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "PRAGMA locking_mode = exclusive; UPDATE t SET n = 1"), SQLITE_OK);
+	nap_ms(200); /* an idle lock would go after 50 ms */
+	SAME(peer_do(&peer, "SELECT n FROM t") & 0xff, SQLITE_BUSY);
+	SAME(peer_do(&plain, "SELECT n FROM t") & 0xff, SQLITE_BUSY);
+	SAME(value(db, "SELECT n FROM t"), 1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	SAME(peer_do(&plain, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 2) FROM t"), SQLITE_OK);
+	peer_end(&peer);
+	peer_end(&plain);
+}
+
+/* Writes of other processes count, and those of the connection do not. */
+static void data_version_tells_of_writes_of_others(void)
+{
+	struct peer peer = peer_start(APP, NULL, 5000), plain = peer_start(PLAIN, "unix", 5000);
+	int64_t before;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	sqlite3_busy_timeout(db, 5000);
+	for (int i = 0; i < 10; i++) {
+		before = value(db, "PRAGMA data_version");
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+		SAME(value(db, "PRAGMA data_version"), before);
+		SAME(peer_do(i % 2 ? &plain : &peer, "UPDATE t SET n = n + 1"), SQLITE_OK);
+		CHECK(value(db, "PRAGMA data_version") != before);
+	}
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+	peer_end(&plain);
+}
+
+/* Pages that are mapped are those that other processes wrote last. */
+static void mapped_pages_are_those_of_the_last_writer(void)
+{
+	struct peer peer = peer_start(APP, NULL, 5000);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	sqlite3_busy_timeout(db, 5000);
+	CHECK(value(db, "PRAGMA mmap_size = 1000000") == 1000000);
+	for (int i = 1; i <= 20; i++) {
+		SAME(peer_do(&peer,
+			     "INSERT INTO t VALUES(zeroblob(9000)); UPDATE t SET n = n + 1 WHERE"
+			     " rowid = 1"),
+		     SQLITE_OK);
+		SAME(value(db, "SELECT n FROM t WHERE rowid = 1"), i);
+		SAME(value(db, "SELECT sum(length(n)) FROM t WHERE rowid > 1"), i * 9000);
+	}
+	SAME(peer_do(&peer, "DELETE FROM t WHERE rowid > 1; VACUUM"), SQLITE_OK);
+	SAME(value(db, "SELECT count(*) FROM t"), 1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+static int handler_calls;
+
+static int handler(void *peer, int n)
+{
+	SAME(n, handler_calls);
+	if (++handler_calls == 5)
+		SAME(peer_do(peer, "COMMIT"), SQLITE_OK);
+	return handler_calls < 100;
+}
+
+static void a_busy_handler_of_the_program_decides(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE; UPDATE t SET n = 1"), SQLITE_OK);
+	sqlite3_busy_handler(db, handler, &peer);
+	SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	CHECK(handler_calls >= 5 && handler_calls < 100);
+	SAME(value(db, "SELECT n FROM t"), 2);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+/* ---- requests ---- */
+
+/* A connection without a busy handler asks once. Its place in the queue keeps no other one out. */
+static void a_grant_that_no_connection_claims_goes_back(void)
+{
+	struct peer one = peer_start(APP, NULL, 0), two = peer_start(APP, NULL, 0);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	for (int i = 0; i < 3; i++) {
+		SAME(peer_do(&one, "BEGIN IMMEDIATE; UPDATE t SET n = n + 1"), SQLITE_OK);
+		SAME(sql(db, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+		SAME(peer_do(&one, "COMMIT"), SQLITE_OK);
+		SAME(peer_do(&two, "BEGIN IMMEDIATE; COMMIT"), SQLITE_OK);
+	}
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&one);
+	peer_end(&two);
+}
+
+static _Noreturn void go_on_later(pid_t pid)
+{
+	nap_ms(500);
+	_exit(kill(pid, SIGCONT));
+}
+
+/* An idle process that is late is no reader, however long it takes to give its lock up. */
+static void an_idle_process_that_is_late_keeps_no_writer_out(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	pid_t waker;
+	int status;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(peer_do(&peer, "SELECT n FROM t"), SQLITE_OK);
+	SAME(kill(peer.pid, SIGSTOP), 0);
+	SAME(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
+	waker = fork();
+	if (!waker)
+		go_on_later(peer.pid);
+	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(waitpid(waker, &status, 0), waker);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+static void a_reader_keeps_a_writer_out_at_once(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	int64_t since;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	for (int i = 0; i < 3; i++) {
+		SAME(peer_do(&peer, "BEGIN; SELECT n FROM t"), SQLITE_OK);
+		since = now_us();
+		SAME(sql(db, "UPDATE t SET n = n + 1") & 0xff, SQLITE_BUSY);
+		CHECK(now_us() - since < 1500000); /* not 2 s, as for an owner that is late */
+		SAME(peer_do(&peer, "COMMIT"), SQLITE_OK);
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	}
+	SAME(value(db, "SELECT n FROM t"), 3);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+/* ---- parameters ---- */
+
+static void as_default_the_parameters_of_a_uri_count(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	SAME(sqlite3_vfs_register(sqlite3_vfs_find("glock"), 1), SQLITE_OK);
+	SAME(try_open(&db, "file:app.db?hold=soon", NULL), SQLITE_CANTOPEN);
+	CHECK(logged("app.db: hold=soon: give"));
+	sqlite3_close(db);
+	SAME(try_open(&db, "file:app.db?hold=0&space=own", NULL), SQLITE_OK);
+	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+/* ---- deaths ---- */
+
+/* Dies with RESERVED. A child that was forked then lives on, and has the parent's descriptors. */
+static int die_with_a_child(void *arg)
+{
+	const int *end = arg;
+	sqlite3 *db;
+	char c;
+
+	load();
+	if (try_open(&db, APP, NULL) || sql(db, "BEGIN IMMEDIATE; UPDATE t SET n = 5"))
+		return 1;
+	if (!fork()) {
+		close(end[1]);
+		_exit((int)read(end[0], &c, 1)); /* until the test ends */
+	}
+	_exit(0);
+}
+
+static void a_child_keeps_no_lock_of_a_dead_parent(void)
+{
+	struct peer peer, plain;
+	int end[2];
+
+	make_db("app.db");
+	SAME(pipe(end), 0);
+	SAME(in_child(die_with_a_child, end), 0);
+	peer = peer_start(APP, NULL, 0);
+	plain = peer_start(PLAIN, "unix", 0);
+	SAME(peer_do(&plain, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT be(n = 1) FROM t; UPDATE t SET n = n + 1"), SQLITE_OK);
+	peer_end(&peer);
+	peer_end(&plain);
+}
+
+/* ---- journals and copies ---- */
+
+/* No process has a lock while the journal is made. It is not valid, so SQLite removes it. */
+static void a_journal_made_without_a_lock_is_seen_after_50_ms(void)
+{
+	FILE *f;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	f = fopen("app.db-journal", "we");
+	CHECK(f);
+	fprintf(f, "%0600d", 1);
+	fclose(f);
+	nap_ms(300);
+	SAME(value(db, "SELECT n FROM t"), 0);
+	SAME(access("app.db-journal", F_OK), -1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+/* No commit comes beside a read transaction, so a copy of the file is of one moment. */
+static void a_copy_beside_a_read_transaction_is_a_backup(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	uint64_t before;
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "BEGIN; SELECT * FROM sqlite_master"), SQLITE_OK);
+	before = bytes_of("app.db");
+	SAME(access("app.db-journal", F_OK), -1);
+	SAME(peer_do(&peer, "BEGIN; UPDATE t SET n = 1; INSERT INTO t VALUES(zeroblob(99999))"),
+	     SQLITE_OK);
+	SAME(peer_do(&peer, "COMMIT") & 0xff, SQLITE_BUSY);
+	SAME(bytes_of("app.db"), before);
+	SAME(sql(db, "COMMIT"), SQLITE_OK);
+	SAME(peer_do(&peer, "COMMIT"), SQLITE_OK);
+	CHECK(bytes_of("app.db") != before);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test tests[] = {
+	    TEST(locking_mode_exclusive_keeps_all_others_out_until_the_close),
+	    TEST(data_version_tells_of_writes_of_others),
+	    TEST(mapped_pages_are_those_of_the_last_writer),
+	    TEST(a_busy_handler_of_the_program_decides),
+	    TEST(a_grant_that_no_connection_claims_goes_back),
+	    TEST(an_idle_process_that_is_late_keeps_no_writer_out),
+	    TEST(a_reader_keeps_a_writer_out_at_once),
+	    TEST(as_default_the_parameters_of_a_uri_count),
+	    TEST(a_child_keeps_no_lock_of_a_dead_parent),
+	    TEST(a_journal_made_without_a_lock_is_seen_after_50_ms),
+	    TEST(a_copy_beside_a_read_transaction_is_a_backup),
+	};
+
+	return run_tests(argc, argv, tests, COUNT(tests));
+}
