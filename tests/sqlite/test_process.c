@@ -433,6 +433,32 @@ static void two_processes_that_write_all_the_time_take_turns(void)
 	peer_end(&two);
 }
 
+/* Short writes do not make a turn longer: 10 ms of hold are 200 writes, and would be some 1,000. */
+static void a_turn_has_a_number_of_writes_at_most(void)
+{
+	struct peer peers[2];
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "CREATE TABLE log(n INTEGER PRIMARY KEY, who)"), SQLITE_OK);
+	for (int i = 0; i < 2; i++) {
+		peers[i] = peer_start(APP "&hold=10000", NULL, 60000);
+		SAME(peer_do(&peers[i], "PRAGMA synchronous = off; PRAGMA journal_mode = off"),
+		     SQLITE_OK);
+	}
+	say_many(&peers[0], "INSERT INTO log(who) VALUES(0)", 6000);
+	say_many(&peers[1], "INSERT INTO log(who) VALUES(1)", 6000);
+	answered_at(&peers[0]);
+	answered_at(&peers[1]);
+	CHECK(value(db, "SELECT count(*) FROM log a JOIN log b ON b.n = a.n + 1 "
+			"WHERE a.who <> b.who") >= 30);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peers[0]);
+	peer_end(&peers[1]);
+}
+
 /* A process that wrote and then does nothing gives its locks to the next one at once. */
 static void an_idle_writer_lets_the_next_one_write(void)
 {
@@ -692,6 +718,7 @@ int main(int argc, char **argv)
 	    TEST(a_long_reader_that_lost_its_lock_reads_no_more),
 	    TEST(a_waiting_writer_keeps_new_readers_out),
 	    TEST(two_processes_that_write_all_the_time_take_turns),
+	    TEST(a_turn_has_a_number_of_writes_at_most),
 	    TEST(an_idle_writer_lets_the_next_one_write),
 	    TEST(a_waiting_process_is_overtaken_for_the_hold_time_at_most),
 	    TEST(threads_with_a_connection_each_count_together),
