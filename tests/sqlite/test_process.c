@@ -433,7 +433,7 @@ static void two_processes_that_write_all_the_time_take_turns(void)
 	peer_end(&two);
 }
 
-/* Short writes do not make a turn longer: 10 ms of hold are 200 writes, and would be some 1,000. */
+/* Short writes do not make a turn longer: 20 ms of hold are 400 writes, and would be some 2,000. */
 static void a_turn_has_a_number_of_writes_at_most(void)
 {
 	struct peer peers[2];
@@ -444,16 +444,16 @@ static void a_turn_has_a_number_of_writes_at_most(void)
 	db = open_db(APP, NULL);
 	SAME(sql(db, "CREATE TABLE log(n INTEGER PRIMARY KEY, who)"), SQLITE_OK);
 	for (int i = 0; i < 2; i++) {
-		peers[i] = peer_start(APP "&hold=10000", NULL, 60000);
+		peers[i] = peer_start(APP "&hold=20000", NULL, 60000);
 		SAME(peer_do(&peers[i], "PRAGMA synchronous = off; PRAGMA journal_mode = off"),
 		     SQLITE_OK);
 	}
-	say_many(&peers[0], "INSERT INTO log(who) VALUES(0)", 6000);
-	say_many(&peers[1], "INSERT INTO log(who) VALUES(1)", 6000);
+	say_many(&peers[0], "INSERT INTO log(who) VALUES(0)", 20000);
+	say_many(&peers[1], "INSERT INTO log(who) VALUES(1)", 20000);
 	answered_at(&peers[0]);
 	answered_at(&peers[1]);
 	CHECK(value(db, "SELECT count(*) FROM log a JOIN log b ON b.n = a.n + 1 "
-			"WHERE a.who <> b.who") >= 30);
+			"WHERE a.who <> b.who") >= 40);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peers[0]);
 	peer_end(&peers[1]);
