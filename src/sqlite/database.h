@@ -96,7 +96,7 @@ struct database {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;         /* a pin went, or a grip is no longer TAKEN */
 	struct connection *connections; /* under mutex */
-	unsigned int idle_ticks;        /* of the service thread */
+	_Atomic unsigned int idle_ticks; /* counted by the service thread */
 	struct uses seen, ended;        /* by the service thread; of closed connections */
 
 	_Atomic bool says_used;      /* the byte USED is ours; changes under mutex */

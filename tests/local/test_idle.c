@@ -180,7 +180,7 @@ static void a_dead_process(void **state)
 
 /* ---- two nodes of this process ---- */
 
-static int64_t write_back_ns;
+static _Atomic int64_t write_back_ns;
 
 static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
