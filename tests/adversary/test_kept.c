@@ -141,7 +141,7 @@ static void readers_of_traces(void)
 
 static void movable(void)
 {
-	struct glock_holder a, b;
+	struct glock_holder a, b, many[6];
 
 	begin();
 	SAME(ask(&a, GLOCK_SH, 0), 0);
@@ -154,6 +154,12 @@ static void movable(void)
 		SAME(glock_dq(&a), -EINVAL);
 		SAME(glock_dq(&b), 0);
 	}
+	for (size_t i = 0; i < COUNT(many); i++) /* a thread has room for four in the fast path */
+		SAME(ask(&many[i], GLOCK_SH, GLOCK_MOVABLE), 0);
+	SAME(ask(&b, GLOCK_SH, 0), 0);
+	SAME(glock_dq(&b), 0);
+	for (size_t i = 0; i < COUNT(many); i++)
+		SAME(glock_dq(&many[i]), 0);
 	end();
 }
 

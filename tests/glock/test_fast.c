@@ -247,6 +247,11 @@ static void fast_movable(void **state)
 		assert_int_equal(glock_holders(gls[0], info, 2), 0);
 		asked++;
 	}
+	for (int i = 0; i < 10; i++, asked++) { /* more than a thread has slots */
+		assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_MOVABLE), 0);
+		assert_true(is_fast(&b));
+		assert_int_equal(glock_dq(&b), 0);
+	}
 	assert_int_equal(qcount(gls[0]), asked);
 }
 
