@@ -308,6 +308,20 @@ static void fast_movable_recursion(void **state)
 	assert_int_equal(glock_dq(&b), 0);
 }
 
+static void await_un(struct glock *gl)
+{
+	bool un = false;
+
+	for (int i = 0; i < 5000 && !un; i++) {
+		glock__lock_take(&gl->lock);
+		un = gl->state == GLOCK_UN;
+		glock__lock_drop(&gl->lock);
+		if (!un)
+			usleep(1000);
+	}
+	assert_true(un);
+}
+
 /* Another thread weakens a movable holder. A demand is met when another thread lets it go. */
 static void fast_movable_gives_way(void **state)
 {
@@ -330,13 +344,10 @@ static void fast_movable_gives_way(void **state)
 	demand(gls[0], GLOCK__EX);
 	assert_int_equal(gls[0]->state, GLOCK_EX);
 	assert_int_equal(let_go_elsewhere(&a), 0);
-	for (int i = 0; i < 5000 && atom_load8(&gls[0]->state) != GLOCK_UN; i++)
-		usleep(1000);
-	assert_int_equal(gls[0]->state, GLOCK_UN);
+	await_un(gls[0]);
 }
 
-/* A thread has four slots for movable holders. A further one joins the list, and moves on as well.
- */
+/* A thread has four slots for movable holders. A further one joins the list, and moves, too. */
 static void fast_movable_many(void **state)
 {
 	enum { MANY = GLOCK__MOVABLE_SLOTS + 2 };
@@ -636,9 +647,7 @@ static void fast_demanded(void **state)
 	for (int i = 0; i < 5000 && glock__work_queued(gls[1]); i++)
 		usleep(1000);
 	assert_int_equal(glock_dq(&a), 0);
-	for (int i = 0; i < 5000 && atom_load8(&gls[1]->state) != GLOCK_UN; i++)
-		usleep(1000);
-	assert_int_equal(gls[1]->state, GLOCK_UN);
+	await_un(gls[1]);
 }
 
 static void fast_downgrade(void **state)
