@@ -46,7 +46,7 @@
 #include "table.h"
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
-#define TABLE_LAYOUT 3u
+#define TABLE_LAYOUT 4u
 #define CELL_SIZE 64u
 #define REF_END UINT32_MAX /* a cursor behind the last lock of a queue */
 
@@ -233,7 +233,10 @@ struct glock__table {
 	uint32_t ops;  /* the number of operations; each raises it in its first step */
 	struct work work;
 	struct undo_log log;
+	uint32_t reserved[2];
 };
+/* The nodes follow. An offset is cut to a multiple of the size of its target, see below. */
+static_assert(sizeof(struct glock__table) % sizeof(struct node) == 0, "no node lies in the log");
 
 typedef uint32_t __attribute__((may_alias)) word_t;
 
