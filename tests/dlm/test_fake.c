@@ -6,6 +6,7 @@
  */
 #include "fake_dlm.h"
 #include "fake_node.h"
+#include "glock/core/space.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -532,6 +533,57 @@ static void the_last_eight_bytes(void **state)
 	leave(space, gl);
 }
 
+static struct glock_space *node_of_values(void)
+{
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = TYPE, .flags = GLOCK_OPS_LVB, .hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "dlm", .types = &type, .n_types = 1, .log = say};
+	struct glock_space *space;
+
+	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	return space;
+}
+
+/*
+ * The reply to a release comes at once. The value block shows how long the other node waited. A
+ * value of the program stays what it is, and shows nothing.
+ */
+static void hand_overs_are_measured(void **state)
+{
+	enum { TURNS = 20 };
+	struct glock_space *nodes[4] = {node(0), node(0), node_of_values(), node_of_values()};
+	unsigned char value[GLOCK_LVB_SIZE] = "kept", got[GLOCK_LVB_SIZE];
+	struct glock *gl[4];
+	struct glock_holder gh;
+	int64_t began = now();
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(glock_get(nodes[i], TYPE, 60 + i / 2, &gl[i]), 0);
+	for (unsigned int i = 0; i < TURNS; i++)
+		take(gl[i % 2], GLOCK_EX, 0, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_true(nodes[i]->lm->wake_up > 0);
+		assert_true(nodes[i]->lm->wake_up < now() - began);
+	}
+	for (unsigned int i = 0; i < TURNS; i++) {
+		glock_holder_init(&gh, gl[2 + i % 2], GLOCK_EX, 0);
+		assert_int_equal(glock_nq(&gh), 0);
+		if (i)
+			assert_int_equal(glock_lvb_read(&gh, got), 0);
+		if (i)
+			assert_memory_equal(got, value, sizeof(got));
+		assert_int_equal(glock_lvb_write(&gh, value), 0);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		if (i >= 2)
+			assert_int_equal(nodes[i]->lm->wake_up, 0);
+		leave(nodes[i], gl[i]);
+	}
+}
+
 /*
  * No node of a DLM tells that it uses a lock: the wait ends. If this node itself uses the lock,
  * that is the answer.
@@ -589,6 +641,7 @@ int main(void)
 	    cmocka_unit_test(taken_back_before_it_is_marked),
 	    cmocka_unit_test(not_to_be_marked),
 	    cmocka_unit_test(the_last_eight_bytes),
+	    cmocka_unit_test(hand_overs_are_measured),
 	    cmocka_unit_test(only_cached_elsewhere),
 	};
 

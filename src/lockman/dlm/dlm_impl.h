@@ -33,12 +33,14 @@
 #ifndef GLOCK__DLM_IMPL_H
 #define GLOCK__DLM_IMPL_H
 
+#include "base/latch.h"
 #include "dlm.h"
 #include "dlm_cluster.h"
 #include "dlm_dev.h"
-#include "base/latch.h"
+#include "dlm_turns.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /*
  * Fairness. A new lock stands behind all conversions. It stands there for ever if nodes that had
@@ -97,6 +99,7 @@ struct dlm {
 	struct latch lock, reading, delivery;
 	uint32_t changes, awaiting; /* a futex for queue, users, stop; and the number of sleepers */
 	struct slot *slots;         /* a lock's id is its slot's index + 1 */
+	struct glock__dlm_turn turns[GLOCK__DLM_TURNS]; /* slot i has i modulo their number */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
 	uint32_t users;       /* threads that use the device now; atomic, see glock__dlm_unuse() */
@@ -144,6 +147,14 @@ GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
 		glock__dlm_unuse_slow(d);
 }
 bool glock__dlm_in_use(struct dlm *d);
+
+GLOCK__INLINE int64_t glock__dlm_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 /* ---- dlm_slot.c; under d->lock ---- */
 

@@ -14,11 +14,25 @@ enum { NAP_MS = 1 };
 
 /* ---- reading ---- */
 
+/* In EX a lock without a value block of the program has the sums of dlm_turns.h there. */
+static void note_turn(struct dlm *d, const struct slot *s, const struct glock__dlm_result *r)
+{
+	bool valid = r->has_lvb && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
+
+	if (s->lk->has_lvb)
+		return;
+	if (s->asked == GLOCK__EX && s->mode < GLOCK__PW)
+		glock__dlm_turn_begins(d, s, valid ? r->lvb : NULL, glock__dlm_now());
+	else if (s->asked == GLOCK__NL && s->mode == GLOCK__EX)
+		glock__dlm_turn_ended(d, s, glock__dlm_now());
+}
+
 /* The kernel has granted the lock. Returns false if its value block has to be written first. */
 static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	bool marked = glock__dlm_value_unpack(d, s, r) || s->canceled;
 
+	note_turn(d, s, r);
 	s->mode = s->asked;
 	if (!marked) {
 		s->step = STEP_MARK;
@@ -128,6 +142,7 @@ static void on_result_bast(struct dlm *d, const struct glock__dlm_result *r)
 		bool both = s->demanded + r->mode == GLOCK__PR + GLOCK__CW &&
 			    s->demanded != r->mode && s->demanded > GLOCK__CR;
 
+		glock__dlm_turn_is_demanded(d, s);
 		s->demanded = (int8_t)(both                    ? GLOCK__EX
 				       : s->demanded > r->mode ? s->demanded
 							       : r->mode);

@@ -5,7 +5,7 @@
  * The program has the first 24 of the DLM's 32 bytes. The last eight, least significant first, are
  * the fencing token of the last holder in EX. The highest bit says that the 24 bytes are no value:
  * none was written, or the value got lost. A block that was never written is all zeros, and says
- * the same.
+ * the same. In a lock without a value of the program the 24 bytes are for dlm_turns.h.
  */
 #include "dlm_impl.h"
 
@@ -177,7 +177,7 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 		lk->lvb_valid =
 		    token && !(token & NO_VALUE) && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
 		memset(lk + 1, 0, GLOCK__LVB_LEN);
-		if (r->has_lvb)
+		if (r->has_lvb && (lk->lvb_valid || !glock__dlm_turn_is_in(r->lvb)))
 			memcpy(lk + 1, r->lvb, VALUE);
 	}
 	token &= ~NO_VALUE;
