@@ -71,7 +71,7 @@ GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct requ
 	if (!(call->flags & GLOCK__LKF_CONVERT)) /* for a conversion the kernel knows the name */
 		glock__lm_name(r->name, s->type, s->number);
 	glock__dlm_value_pack(s, r->value);
-	if (s->mode == GLOCK__EX && s->asked == GLOCK__NL && !s->lk->has_lvb)
+	if (s->mode == GLOCK__EX && s->asked == GLOCK__NL)
 		glock__dlm_turn_ends(d, s, r->value, glock__dlm_now());
 }
 

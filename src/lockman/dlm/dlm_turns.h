@@ -35,14 +35,14 @@ struct glock__dlm_turn {
 	int64_t late;  /* ns: from the release to its reply */
 };
 
-/* All are called under d->lock, for a lock without a value block of the program. */
+/* Under d->lock. _begins is only for locks without a value block of the program. */
 
 /* The lock was granted in EX. value: what other nodes wrote, NULL: nothing valid. */
 void glock__dlm_turn_begins(struct dlm *d, const struct slot *s, const unsigned char *value,
 			    int64_t now);
 /* Another node demands the lock. */
 void glock__dlm_turn_is_demanded(struct dlm *d, const struct slot *s);
-/* The node releases the lock, and writes the value. */
+/* The node releases the lock. If the turn is known, the node writes the sums into the value. */
 void glock__dlm_turn_ends(struct dlm *d, const struct slot *s, unsigned char *value, int64_t now);
 /* The reply to the release has come. */
 void glock__dlm_turn_ended(struct dlm *d, const struct slot *s, int64_t now);
