@@ -327,7 +327,7 @@ def hold_says_why():
     def forms_agree():
         """The reason changes while the demand waits, so both forms are read until they agree."""
         (o,) = [o for o in objects("stat", "--json", "-n", str(b.pid), "s") if o["number"] == 9]
-        assert 0.0005 < o["hold"]["give_up_s"] < 10, o
+        assert 0 <= o["hold"]["give_up_s"] < 10, o
         text = out("stat", "--hold", "-n", str(b.pid), "s")
         m = re.search(r"(?m)^ T: [0-9.]+ ms; (.*)\n T: a hand-over takes ([0-9.]+) us .*; \d+ % of the uses", text)
         assert m and float(m[2]) > 500, text
