@@ -425,7 +425,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		glock__demote_done(gl);
 		return false;
 	}
-	if (is_held(gl))
+	if (glock__is_held(gl))
 		return true; /* until the holders let go; new requests wait behind */
 	if (nonblock || leave) {
 		run_later(gl, leave);
