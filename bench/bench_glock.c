@@ -8,7 +8,8 @@
  *	                            and beside 8 threads on 8 glocks
  *	bench_glock revoke          the revocation of a bias of 1, 64 and 1,000 idle readers, beside
  *	                            the same request without a bias
- *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads
+ *	bench_glock lookups         glock_get()+glock_put() of cached glocks: 2, 4 and 8 threads,
+ *	                            each with 64 and with 10,000 glocks of its own
  *	bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
@@ -369,7 +370,9 @@ static void revocations(void)
 
 /* ---- look-ups by many threads ---- */
 
-enum { LOOKUP_GLOCKS = 64, LOOKUP_PAIRS = 100000 };
+enum { LOOKUP_GLOCKS = 64, LOOKUP_MANY = 10000, LOOKUP_PAIRS = 100000, LOOKUP_STRIDE = 7919 };
+
+static uint64_t lookup_glocks; /* of each thread */
 
 static void *look_up(void *first)
 {
@@ -378,7 +381,8 @@ static void *look_up(void *first)
 
 	pthread_barrier_wait(&barrier);
 	for (uint64_t i = 0; i < LOOKUP_PAIRS; i++) {
-		err |= glock_get(space, GLOCK_INODE, (uint64_t)(uintptr_t)first + i % LOOKUP_GLOCKS,
+		err |= glock_get(space, GLOCK_INODE,
+				 (uint64_t)(uintptr_t)first + i * LOOKUP_STRIDE % lookup_glocks,
 				 &found);
 		glock_put(found);
 	}
@@ -394,7 +398,7 @@ static double time_lookups_of(unsigned int threads)
 
 	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (unsigned int i = 0; i < threads; i++)
-		must(pthread_create(&t[i], NULL, look_up, (void *)(uintptr_t)(i * LOOKUP_GLOCKS)),
+		must(pthread_create(&t[i], NULL, look_up, (void *)(uintptr_t)(i * lookup_glocks)),
 		     "pthread_create");
 	began = cpu_time();
 	pthread_barrier_wait(&barrier);
@@ -404,15 +408,16 @@ static double time_lookups_of(unsigned int threads)
 	return (cpu_time() - began) / threads / LOOKUP_PAIRS * 1e9;
 }
 
-static void lookups(void)
+static void lookups(uint64_t glocks, const char *what)
 {
 	static const unsigned int threads[] = {2, 4, 8};
 	double one[SHARED_ROUNDS], all[SHARED_ROUNDS];
 	struct glock_holder gh;
 	char name[64];
 
+	lookup_glocks = glocks;
 	open_space("none");
-	for (uint64_t i = 0; i < (uint64_t)THREADS * LOOKUP_GLOCKS; i++) {
+	for (uint64_t i = 0; i < THREADS * glocks; i++) {
 		must(glock_get(space, GLOCK_INODE, i, &gl), "glock_get");
 		glock_holder_init(&gh, gl, GLOCK_SH, 0);
 		must(glock_nq(&gh), "nq");
@@ -424,7 +429,8 @@ static void lookups(void)
 			one[round] = time_lookups_of(1);
 			all[round] = time_lookups_of(threads[i]);
 		}
-		snprintf(name, sizeof(name), "get+put, %u threads, peer: one thread", threads[i]);
+		snprintf(name, sizeof(name), "get+put%s, %u threads, peer: one thread", what,
+			 threads[i]);
 		print(name, all, one, SHARED_ROUNDS, "ns");
 	}
 	must(glock_space_close(space), "glock_space_close");
@@ -533,7 +539,7 @@ int main(int argc, char **argv)
 	else if (argc == 2 && !strcmp(argv[1], "revoke"))
 		revocations();
 	else if (argc == 2 && !strcmp(argv[1], "lookups"))
-		lookups();
+		lookups(LOOKUP_GLOCKS, ""), lookups(LOOKUP_MANY, " of 10,000");
 	else if (argc == 3 && !strcmp(argv[1], "many"))
 		many(strtoull(argv[2], NULL, 10), "none");
 	else if (argc == 4 && !strcmp(argv[1], "many"))

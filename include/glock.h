@@ -608,7 +608,8 @@ void glock_withdraw(struct glock_space *space);
  * Has up to n idle locks given back, the least recently used first. Returns how many; locks whose
  * type objects (demote_ok, called in here) do not count. At once, because the locks are given back
  * afterwards, with xmote_th and inval called as always. The library does the same by itself if
- * memory for locks is short.
+ * memory for locks is short. Without cached_max and cached_age the order is that of 0.27 s ago if
+ * many locks are used.
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
 

@@ -233,6 +233,7 @@ static int asks_while_closing(struct glock *of)
 	struct glock *found;
 
 	SAME(glock_get(space, GLOCK_INODE, 77, &found), -ESHUTDOWN);
+	SAME(glock_get(space, glock_type_of(of), glock_number(of), &found), -ESHUTDOWN);
 	glock_holder_init(&gh, of, GLOCK_SH, GLOCK_TRY);
 	SAME(glock_nq(&gh), -ESHUTDOWN);
 	wrong_calls++;

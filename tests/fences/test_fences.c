@@ -9,6 +9,7 @@
 #include "memory.h"
 
 #include "../glock/check.h"
+#include "glock/core/hash.h"
 #include "glock/request/fast.h"
 #include "glock/space/open.h"
 #include "lockman/none/none.h"
@@ -28,6 +29,7 @@ static bool ended[THREADS_MAX];
 static struct glock *other;
 static uint32_t handed;
 static bool asked, gone;
+static struct glock *kept;
 
 /* ---- a space for each execution ---- */
 
@@ -438,6 +440,51 @@ static void moved_holder_is_gone(void)
 	nothing_is_left();
 }
 
+/* ---- a look-up, while the glock goes and another one gets its memory ---- */
+
+static void know_the_table(unsigned int i)
+{
+	static const uint64_t numbers[] = {1, 3};
+	uint64_t hash;
+
+	if (i)
+		return;
+	memory_know(&space->lock.word, 4, LOCK);
+	memory_know(&gl->number, 8, PLAIN);
+	for (int k = 0; k < 2; k++) {
+		hash = glock__hash_of(GLOCK_INODE, numbers[k]);
+		memory_know(&space->parts[hash % GLOCK__PARTS].lock.word, 4, LOCK);
+		for (int e = 0; e < GLOCK__HASH_ENTRIES; e++)
+			if (space->hash[0][hash % 64].entries[e])
+				memory_know(&space->hash[0][hash % 64].entries[e], 4, PLAIN);
+	}
+}
+
+static void looks(unsigned int i)
+{
+	struct glock *found;
+
+	if (i) {
+		glock_put(gl);
+		if (glock_get(space, GLOCK_INODE, 3, &other))
+			memory_wrong("no glock is made");
+		return;
+	}
+	if (glock_get(space, GLOCK_INODE, 1, &found))
+		memory_wrong("a glock is not found");
+	else if (found->number != 1 || !(found->flags & GLOCK__F_TABLE))
+		memory_wrong("a look-up found a glock that is gone");
+	kept = found;
+}
+
+static void both_are_there(void)
+{
+	if (glock__hash_find(space, GLOCK_INODE, 1) != kept ||
+	    glock__hash_find(space, GLOCK_INODE, 3) != other || kept == other || kept->users != 1 ||
+	    other->users != 1 || space->n_glocks != 2)
+		memory_wrong("the table is wrong");
+}
+
 #define SCENARIO(n, t, b, r, a)                                                     \
 	{                                                                           \
 		.name = n, .threads = t, .open = open_space, .before = b, .run = r, \
@@ -457,6 +504,7 @@ static const struct scenario scenarios[] = {
     SCENARIO("moved to another thread", 2, first_writes, moved, nothing_is_left),
     SCENARIO("a thread ends with the lock", 2, first_reads, ends, lets_go_for_it),
     SCENARIO("a holder moves", 3, all_may_ask, moves, moved_holder_is_gone),
+    SCENARIO("a look-up of a glock that goes", 2, know_the_table, looks, both_are_there),
     SCENARIO("a thread ends", 2, first_writes, ends_without, lets_go_for_it),
 };
 

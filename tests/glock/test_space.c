@@ -3,9 +3,11 @@
  * test_space.c - tests spaces: options, idle glocks, withdraw, text and numbers of existing glocks.
  */
 #include "glock/core/internal.h"
+#include "glock/state/find.h"
 
 #include "rig.h"
 
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +201,59 @@ static void space_shrink(void **state)
 	assert_int_equal(glock_shrink(rig.space, 1000), 70);
 	rig_run();
 	assert_int_equal(rig.space->n_glocks, 0);
+	rig_close();
+}
+
+static void use_again(uint64_t first, uint64_t last, uint64_t but)
+{
+	for (uint64_t i = first; i <= last; i++)
+		if (i != but)
+			glock_put(rig_glock(GLOCK_INODE, i));
+}
+
+static void shrinks(uint64_t number)
+{
+	struct glock *gl;
+
+	assert_int_equal(glock_shrink(rig.space, 1), 1);
+	rig_run();
+	assert_int_equal(glock__get_there(rig.space, GLOCK_INODE, number, &gl), -ENOENT);
+}
+
+/* A thread that makes many glocks idle at a time does not move all of them in the list. */
+static void space_shrink_in_order(void **state)
+{
+	struct glock *gl;
+	uint32_t last;
+
+	(void)state;
+	rig_open(0);
+	rig.answer_at_once = true;
+	rig.now = ((rig.now >> 28) + 1) << 28;
+	for (uint64_t i = 1; i <= 100; i++) {
+		gl = rig_glock(GLOCK_INODE, i);
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+	}
+	rig.now += 2 * 1000000;
+	use_again(1, 10, 0);
+	shrinks(11);
+	rig.now += 300 * 1000000;
+	use_again(12, 100, 50);
+	use_again(1, 10, 0);
+	shrinks(50);
+	rig.now += 2 * 1000000;
+	use_again(12, 49, 0);
+	use_again(51, 76, 0);
+	last = rig.space->lru.last;
+	use_again(77, 100, 0);
+	assert_int_equal(rig.space->lru.last, last);
+	rig.now += 300 * 1000000;
+	use_again(12, 100, 50);
+	shrinks(1);
+	assert_int_equal(glock_shrink(rig.space, 1000), 97);
+	rig_run();
 	rig_close();
 }
 
@@ -555,6 +610,7 @@ int main(void)
 	    cmocka_unit_test(space_idle_glocks),
 	    cmocka_unit_test(space_limit_above_13_days),
 	    cmocka_unit_test(space_shrink),
+	    cmocka_unit_test(space_shrink_in_order),
 	    cmocka_unit_test(space_withdraw),
 	    cmocka_unit_test(space_withdraws_when_sync_fails),
 	    cmocka_unit_test(space_dump),

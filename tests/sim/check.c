@@ -196,16 +196,13 @@ static void check_node(struct world *w, unsigned int n)
 
 	if (!space || !is_free(&space->lock))
 		return;
-	for (size_t b = 0; b < space->buckets; b++) {
-		for (struct glock *gl = glock__at(space, space->hash[b]); gl;
-		     gl = glock__at(space, gl->hash_next)) {
-			struct mirror *m = mirror_of(gl);
+	for (struct glock *gl = NULL; (gl = world_next_glock(space, gl));) {
+		struct mirror *m = mirror_of(gl);
 
-			if (m)
-				m->seen = true;
-			if (is_free(&gl->lock))
-				check_glock(w, gl, n);
-		}
+		if (m)
+			m->seen = true;
+		if (is_free(&gl->lock))
+			check_glock(w, gl, n);
 	}
 	mirror_sweep(w, n);
 }

@@ -322,10 +322,8 @@ static int64_t uncounted(struct glock_space *space, unsigned int type)
 {
 	int64_t n = 0;
 
-	for (size_t b = 0; b < space->buckets; b++)
-		for (struct glock *gl = glock__at(space, space->hash[b]); gl;
-		     gl = glock__at(space, gl->hash_next))
-			n += gl->type == type ? to_fold(gl) : 0;
+	for (struct glock *gl = NULL; (gl = world_next_glock(space, gl));)
+		n += gl->type == type ? to_fold(gl) : 0;
 	return n;
 }
 

@@ -55,6 +55,28 @@ void world_call(unsigned int n, void (*fn)(void *arg), void *arg)
 		task_run(t);
 }
 
+struct glock *world_next_glock(struct glock_space *space, struct glock *gl)
+{
+	uint32_t number = gl ? glock__number_of(gl) : 0;
+
+	/* A space that is being closed has freed the memory of its glocks. */
+	while (space->n_glocks) {
+		uint32_t lvb = number & GLOCK__NUMBER_LVB;
+		struct glock__slab *s = &space->glocks[!!lvb];
+
+		number++;
+		if ((number & ~GLOCK__NUMBER_LVB) / GLOCK__CHUNK_SLOTS >= s->chunks) {
+			if (lvb)
+				return NULL;
+			number = GLOCK__NUMBER_LVB;
+		} else if (glock__slab_had(s, number & ~GLOCK__NUMBER_LVB) &&
+			   glock__at(space, number)->flags & GLOCK__F_TABLE) {
+			return glock__at(space, number);
+		}
+	}
+	return NULL;
+}
+
 /* ---- the next event ---- */
 
 static int64_t paused(struct world *w, unsigned int n, int64_t at)
@@ -344,10 +366,8 @@ static void show(struct world *w)
 		if (!nd->space)
 			continue;
 		fprintf(stderr, "# node %u%s\n", n, nd->withdrawn ? ", withdrawn" : "");
-		for (size_t b = 0; !busy && b < nd->space->buckets; b++)
-			for (struct glock *gl = glock__at(nd->space, nd->space->hash[b]); gl;
-			     gl = glock__at(nd->space, gl->hash_next))
-				busy |= !is_free(&gl->lock);
+		for (struct glock *gl = NULL; !busy && (gl = world_next_glock(nd->space, gl));)
+			busy |= !is_free(&gl->lock);
 		if (!busy)
 			glock_dump(nd->space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, print,
 				   stderr);

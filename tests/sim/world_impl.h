@@ -93,4 +93,7 @@ void mirror_check_petitions(struct world *w);
 void mirror_sweep(struct world *w, unsigned int n);
 void mirror_watch(struct world *w, struct glock__sim_params *p);
 
+/* Returns the glock after gl in the table, NULL after the last one. Takes no lock. */
+struct glock *world_next_glock(struct glock_space *space, struct glock *gl);
+
 #endif

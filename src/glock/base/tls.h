@@ -99,11 +99,17 @@ struct glock__chooser {
 	uint32_t left;  /* so many answers may follow before all glocks are looked at again */
 };
 
+/* So many glocks the thread moved in the list of idle glocks, in one stretch of time; see lru.c. */
+struct glock__idle_moves {
+	uint32_t stretch, n;
+};
+
 struct glock__tls {
 	struct glock__fast_slots fast;
 	struct glock__identity id;
 	struct glock__deferred deferred;
 	struct glock__chooser chooser;
+	struct glock__idle_moves moves;
 };
 
 #ifdef GLOCK_ATOM_HOOKS

@@ -14,8 +14,9 @@
  *                 and gl_unlock() asserts that it was done.
  *   space->lock   Which glocks exist. A thread that adds a glock to the table or removes one has
  *                 this lock and that of the glock's part of the table.
- *   space->parts[].lock   The chains of that part. A look-up needs no other lock of the table. A
- *                 thread that makes the table grow or closes the space has all of them.
+ *   space->parts[].lock   The lines of that part of the table. A look-up takes it only if it did
+ *                 not find the glock without a lock (hash.h). A thread that makes the table grow or
+ *                 closes the space has all of them.
  *   space->lru.lock, space->work.lock, space->order.lock   The lists of these names.
  *
  *   space->lent.lock   The pool of lent records (lent.h).
@@ -163,15 +164,17 @@ enum glock__own_flag {
 
 struct glock {
 	uint64_t fast; /* see word.h */
+	/* A look-up may still read these when another glock has the memory, see hash.h. */
 	struct glock__lock lock;
-	uint32_t flags; /* enum glock__flag, enum glock__own_flag */
+	uint32_t hash_next; /* the links name glocks by number, see glock__at() */
 	uint64_t number;
-	void *object;
 	uint32_t users;
 	uint16_t pins;
 	uint8_t type;
-	uint8_t state;      /* enum glock_mode */
-	uint32_t hash_next; /* the links name glocks by number, see glock__at() */
+	uint8_t state; /* enum glock_mode */
+	/* new_glock() clears all that follows. */
+	void *object;
+	uint32_t flags; /* enum glock__flag, enum glock__own_flag */
 	uint32_t lru_next, lru_prev;
 	uint32_t aux;             /* with BUSY the number of the busy part, else idle_since */
 	struct glock__lm_lock lk; /* the value block follows, if the glock has one */

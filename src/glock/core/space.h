@@ -56,24 +56,32 @@ struct glock__env {
 };
 
 /*
- * The chains of the table are in so many parts. A chain stays in its part when the table grows, and
- * the table has this many chains at least.
+ * The lines of the table are in so many parts. A line stays in its part when the table grows, and
+ * the table has this many lines at least.
  */
-enum { GLOCK__PARTS = 64 };
+enum { GLOCK__PARTS = 64, GLOCK__HASH_PIECES = 20, GLOCK__HASH_ENTRIES = 15 };
 
-/* A part of the table, in a cache line of its own: look-ups in different parts share none. */
+/* A cache line for the lock of a part of the table. Some threads count idle glocks there. */
 struct glock__part {
 	struct glock__lock lock;
-	uint32_t idle; /* idle glocks of this part; an atom */
+	uint32_t idle; /* an atom */
 	uint32_t unused[14];
+};
+
+/* A line of the table of glocks, see hash.h. All of it are atoms. */
+struct glock__hash_line {
+	uint32_t entries[GLOCK__HASH_ENTRIES]; /* a tag and a number; 0: empty */
+	uint32_t chain;                        /* the first glock without an entry */
 };
 
 struct glock_space {
 	struct glock__lock lock;
 	struct glock__part parts[GLOCK__PARTS];
-	uint32_t *hash; /* chains of glocks, by number */
-	size_t buckets, n_glocks;
+	uint32_t n_glocks;
 	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
+	struct glock__hash_line *hash[GLOCK__HASH_PIECES];
+	uint32_t lines;               /* of the table of glocks; an atom */
+	uint8_t look_locked;          /* look-ups need the lock of the part now; an atom */
 	struct glock__slab glocks[2]; /* without and with a value block */
 	struct glock__slab busy;
 	struct glock__slab thread_records;
@@ -134,11 +142,12 @@ struct glock_space {
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 
 	struct {
+		size_t max;
+		int64_t age;
+		uint64_t unused[8]; /* glock_put() reads the limits: no lock is in their line */
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
 		uint32_t hand;        /* the next glock of a walk through the list; 0: no walk */
-		size_t max;
-		int64_t age;
 	} lru;
 	struct {
 		struct glock__lock lock;

@@ -12,6 +12,7 @@
 #include "glock/base/probes.h"
 #include "glock/base/tsan.h"
 #include "glock/core/get_sites.h"
+#include "glock/core/hash.h"
 #include "glock/core/lent.h"
 #include "glock/core/log.h"
 #include "glock/publish/bias.h"
@@ -215,7 +216,7 @@ static void free_space(struct glock_space *space)
 	glock__publisher_free(space->publisher);
 	glock__get_sites_free(space->get_sites);
 	glock__debug_free(space->debug);
-	free(space->hash);
+	glock__hash_free(space);
 	free(space);
 }
 
@@ -493,9 +494,11 @@ int glock_space_close(struct glock_space *space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);
 	glock__lock_parts(space);
+	atom_store8(&space->look_locked, true); /* a reference that any_users() misses */
 	busy = any_users(space);
 	if (!busy)
 		atom_store8(&space->closing, true);
+	atom_store8(&space->look_locked, !busy);
 	glock__unlock_parts(space);
 	glock__lock_drop(&space->lock);
 	if (busy) {

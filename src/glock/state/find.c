@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.c - the table of glocks: getting one, putting it, walking over all.
+ * find.c - the glocks of a space: getting one, putting it, walking over all.
  *
- * The hash table has chains, and grows by doubling. A glock is one cache line. So a look-up reads
- * memory once for the bucket and once for each glock in the chain. A chain has between one and two
- * glocks on average. To count the reference in the record takes a write, but no thread waits for
- * it. A look-up takes the lock of its part of the table. So threads seldom meet that look for
- * different glocks.
+ * A look-up of a glock that exists takes the lock of that glock only (hash.h). It stores to the
+ * glock and its record. So threads that look for different glocks share no cache line.
  *
  * There is at most one glock of a type and number. A glock at UN without references leaves the
  * table under the same lock under which it could be found. Only after that its lock is unlocked at
@@ -15,6 +12,7 @@
 #include "find.h"
 
 #include "glock/core/get_sites.h"
+#include "glock/core/hash.h"
 #include "glock/core/log.h"
 
 #include "cache.h"
@@ -28,63 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BUCKETS = 64, LOAD = 2, BATCH = 64 };
-
-static_assert(FIRST_BUCKETS % GLOCK__PARTS == 0, "a chain stays in its part");
-
-static size_t bucket_of(const struct glock_space *space, unsigned int type, uint64_t number)
-{
-	return (size_t)glock__hash_of(type, number) & (space->buckets - 1);
-}
-
-/* ---- the locks of the table ---- */
-
-static struct glock__part *lock_part(struct glock_space *space, unsigned int type, uint64_t number)
-{
-	struct glock__part *part = glock__part_of(space, type, number);
-
-	glock__lock_take(&part->lock);
-	return part;
-}
-
-void glock__lock_parts(struct glock_space *space)
-{
-	for (unsigned int i = 0; i < GLOCK__PARTS; i++)
-		glock__lock_take(&space->parts[i].lock);
-}
-
-void glock__unlock_parts(struct glock_space *space)
-{
-	for (unsigned int i = 0; i < GLOCK__PARTS; i++)
-		glock__lock_drop(&space->parts[i].lock);
-}
-
-/* ---- the chains ---- */
-
-/* Doubles the table. Without memory the table stays as it is. Under space->lock. */
-static void hash_grow(struct glock_space *space)
-{
-	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
-	uint32_t *old = space->hash, *hash = calloc(n, sizeof(*hash));
-
-	if (!hash)
-		return;
-	glock__lock_parts(space);
-	space->hash = hash;
-	space->buckets = n;
-	for (size_t i = 0; i < old_n; i++) {
-		for (uint32_t number = old[i], next; number; number = next) {
-			struct glock *gl = glock__at(space, number);
-			size_t b = bucket_of(space, gl->type, gl->number);
-
-			next = gl->hash_next;
-			gl->hash_next = hash[b];
-			hash[b] = number;
-		}
-	}
-	glock__unlock_parts(space);
-	free(old);
-}
+enum { BATCH = 64 };
 
 static struct glock *new_glock(struct glock_space *space, unsigned int type, uint64_t number)
 {
@@ -97,9 +39,13 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	if (!n)
 		return NULL;
 	gl = glock__slab_at(slab, n);
-	memset(gl, 0, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
-	gl->type = (uint8_t)type;
-	gl->number = number;
+	glock__lock_take(&gl->lock);
+	gl->fast = 0;
+	atom_store64(&gl->number, number);
+	atom_store8(&gl->type, (uint8_t)type);
+	gl->users = gl->pins = gl->state = 0;
+	memset(&gl->object, 0,
+	       sizeof(*gl) - offsetof(struct glock, object) + (lvb ? GLOCK_LVB_SIZE : 0));
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
 	if (space->types[type].ops.instantiate)
 		gl->flags |= GLOCK__F_INSTANTIATE_NEEDED;
@@ -113,18 +59,17 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	glock__stats_inherit(&r->stats, &space->type_stats, type);
 	r->flags = GLOCK__F_INITIAL | GLOCK__R_LIVE;
 	atom_store32(&r->seq, r->seq + 1);
+	glock__lock_drop(&gl->lock);
 	return gl;
 }
 
-/* Makes a glock, which no chain has yet. Under space->lock. */
+/* Makes a glock, which is not in the table yet. Under space->lock. */
 static struct glock *make_glock(struct glock_space *space, unsigned int type, uint64_t number)
 {
 	uint32_t alive = atom_load32(&space->alive) + 1;
 	struct glock *gl;
 
-	if (space->n_glocks >= LOAD * space->buckets)
-		hash_grow(space);
-	if (!space->buckets || glock__work_reserve(space, alive) ||
+	if (!glock__hash_reserve(space) || glock__work_reserve(space, alive) ||
 	    glock__slab_reserve(&space->busy, alive))
 		return NULL;
 	gl = new_glock(space, type, number);
@@ -132,27 +77,6 @@ static struct glock *make_glock(struct glock_space *space, unsigned int type, ui
 		return NULL;
 	space->n_glocks++;
 	atom_add32(&space->alive, 1);
-	return gl;
-}
-
-/* Under space->lock and the lock of the part. */
-static void hash_add(struct glock_space *space, struct glock *gl)
-{
-	size_t b = bucket_of(space, gl->type, gl->number);
-
-	gl->hash_next = space->hash[b];
-	space->hash[b] = glock__number_of(gl);
-}
-
-/* Under the lock of the part. */
-static struct glock *hash_find(struct glock_space *space, unsigned int type, uint64_t number)
-{
-	struct glock *gl = NULL;
-
-	if (space->buckets)
-		gl = glock__at(space, space->hash[bucket_of(space, type, number)]);
-	while (gl && (gl->type != type || gl->number != number))
-		gl = glock__at(space, gl->hash_next);
 	return gl;
 }
 
@@ -173,11 +97,9 @@ static void publish_refs(struct glock *gl)
 	r->flags = (r->flags & ~(uint32_t)GLOCK__F_LRU) | (gl->flags & GLOCK__F_LRU);
 }
 
-/* Adds a reference of the program. Under the lock of the part. */
+/* Adds a reference of the program. Under gl->lock, which it drops. */
 static void add_user(struct glock_space *space, struct glock *gl, const char *where)
 {
-	/* Only the lock is needed here, and no busy part; see busy.c. */
-	glock__lock_take(&gl->lock);
 	gl->users++;
 	if (__builtin_expect(space->get_sites != NULL, 0))
 		glock__get_sites_add(space->get_sites, gl, where);
@@ -186,22 +108,43 @@ static void add_user(struct glock_space *space, struct glock *gl, const char *wh
 	glock__lock_drop(&gl->lock);
 }
 
+/* Finds a glock without a lock of the table. Returns false if that does not do; see hash.h. */
+static bool find_quickly(struct glock_space *space, unsigned int type, uint64_t number,
+			 struct glock **ret, const char *where)
+{
+	struct glock *gl = glock__hash_find(space, type, number);
+
+	if (!gl)
+		return false;
+	/* Only the lock is needed here, and no busy part; see busy.c. */
+	glock__lock_take(&gl->lock);
+	if (!glock__hash_has(space, gl, type, number)) {
+		glock__lock_drop(&gl->lock);
+		return false;
+	}
+	add_user(space, gl, where);
+	*ret = gl;
+	return true;
+}
+
 /* Returns 0 with a reference, -ENOENT or -ESHUTDOWN. */
 static int find(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
 		const char *where)
 {
-	struct glock__part *part = lock_part(space, type, number);
+	struct glock__part *part = glock__lock_part(space, type, number);
 	int err = atom_load8(&space->closing) ? -ESHUTDOWN : 0;
-	struct glock *gl = err ? NULL : hash_find(space, type, number);
+	struct glock *gl = err ? NULL : glock__hash_find(space, type, number);
 
-	if (gl)
+	if (gl) {
+		glock__lock_take(&gl->lock);
 		add_user(space, gl, where);
+	}
 	glock__lock_drop(&part->lock);
 	*ret = gl;
 	return gl ? 0 : err ? err : -ENOENT;
 }
 
-/* Another thread may have added the glock since the caller looked. */
+/* The glock may be there: another thread may have added it, or find_quickly() missed it. */
 static int add(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
 	       const char *where)
 {
@@ -214,8 +157,9 @@ static int add(struct glock_space *space, unsigned int type, uint64_t number, st
 		*ret = make_glock(space, type, number);
 		err = *ret ? 0 : -ENOMEM;
 		if (!err) {
-			part = lock_part(space, type, number);
-			hash_add(space, *ret);
+			part = glock__lock_part(space, type, number);
+			glock__hash_add(space, *ret);
+			glock__lock_take(&(*ret)->lock);
 			add_user(space, *ret, where);
 			glock__lock_drop(&part->lock);
 		}
@@ -237,8 +181,9 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 		return err;
 	if (type >= GLOCK_TYPE_MAX || !space->types[type].known)
 		return make ? type_is_unknown(space, type, where) : -EINVAL;
-	err = find(space, type, number, ret, where);
-	return err == -ENOENT && make ? add(space, type, number, ret, where) : err;
+	if (find_quickly(space, type, number, ret, where))
+		return 0;
+	return make ? add(space, type, number, ret, where) : find(space, type, number, ret, where);
 }
 
 int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
@@ -281,12 +226,7 @@ void glock__free(struct glock *gl)
 
 static void remove_from_table(struct glock_space *space, struct glock *gl)
 {
-	uint32_t *at = &space->hash[bucket_of(space, gl->type, gl->number)];
-	uint32_t number = glock__number_of(gl);
-
-	while (*at != number)
-		at = &glock__at(space, *at)->hash_next;
-	*at = gl->hash_next;
+	glock__hash_remove(space, gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_TABLE;
 	space->n_glocks--;
 }
@@ -394,7 +334,7 @@ static void put_locked(struct glock *gl, bool user)
 	 */
 	gl_unlock(gl);
 	glock__lock_take(&space->lock);
-	part = lock_part(space, gl->type, gl->number);
+	part = glock__lock_part(space, gl->type, gl->number);
 	gl_lock(gl);
 	gl->users -= user;
 	gl->pins -= !user;

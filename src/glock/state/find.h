@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.h - the hash table of a space, and the references to a glock.
+ * find.h - the glocks of a space, and the references to a glock.
  */
 #ifndef GLOCK__FIND_H
 #define GLOCK__FIND_H
 
 #include "glock/core/internal.h"
-
-/* All locks of the table's parts. Under space->lock. */
-void glock__lock_parts(struct glock_space *space);
-void glock__unlock_parts(struct glock_space *space);
 
 /* Drops a pin, which may be the last reference. Under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);

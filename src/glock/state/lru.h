@@ -7,33 +7,19 @@
 
 #include "glock/core/internal.h"
 
-GLOCK__INLINE uint64_t glock__hash_of(unsigned int type, uint64_t number)
-{
-	uint64_t h = (number + type * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-
-	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-	return h ^ h >> 33;
-}
-
-GLOCK__INLINE struct glock__part *glock__part_of(struct glock_space *space, unsigned int type,
-						 uint64_t number)
-{
-	return &space->parts[glock__hash_of(type, number) % GLOCK__PARTS];
-}
-
 /*
- * Returns the counter of idle glocks that counts the glock. A limit of their number needs their sum
- * after each change. Then one counter counts all.
+ * Returns the counter of idle glocks that the thread changes. A limit of their number needs their
+ * sum after each change. Then one counter counts all.
  */
 GLOCK__INLINE uint32_t *glock__idle_count_of(const struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
 
 	return space->lru.max ? &space->parts[0].idle
-			      : &glock__part_of(space, gl->type, gl->number)->idle;
+			      : &space->parts[glock__thread_number() % GLOCK__PARTS].idle;
 }
 
-/* Returns the number of idle glocks. The list may have other glocks, too. */
+/* Returns the number of idle glocks. The list may have other glocks, too. Only the sum counts. */
 uint32_t glock__lru_count(struct glock_space *space);
 
 /* Under gl->lock. The first call makes the glock idle, the second one puts it to use again. */
