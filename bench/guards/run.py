@@ -62,12 +62,12 @@ def compile_nodes(build, source, folder):
     """Compiles guard_node with a version's header: with its libglock.so, and with the library linked in."""
     library = os.path.realpath(f"{build}/src/glock/libglock.so")
     archives = sorted(glob.glob(f"{build}/src/**/lib*.a", recursive=True))
-    compile = ["gcc", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-pthread", f"-I{source}/include", f"{HERE}/guard_node.c",
-               f"{HERE}/../processes.c", "-o"]
+    compiler = ["gcc", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-pthread", f"-I{source}/include", f"{HERE}/guard_node.c",
+                f"{HERE}/../processes.c", "-o"]
     os.makedirs(folder, exist_ok=True)
-    subprocess.run([*compile, f"{folder}/shared", library, f"-Wl,-rpath,{os.path.dirname(library)}"], check=True)
+    subprocess.run([*compiler, f"{folder}/shared", library, f"-Wl,-rpath,{os.path.dirname(library)}"], check=True)
     wanted = [a for a in archives if re.search(r"/lib(glock|glock_base|lockman_(table|local|dlm|none))\.a$", a)]
-    subprocess.run([*compile, f"{folder}/linked", "-Wl,--start-group", *wanted, "-Wl,--end-group", "-ldl"], check=True)
+    subprocess.run([*compiler, f"{folder}/linked", "-Wl,--start-group", *wanted, "-Wl,--end-group", "-ldl"], check=True)
 
 
 def ninja(build):
@@ -86,10 +86,8 @@ def build_old(commit, folder):
         return
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(source)
-    archive = subprocess.run(["git", "-C", SOURCE, "archive", commit], stdout=subprocess.PIPE)
-    if archive.returncode:
-        sys.exit(f"run.py: commit {commit} is not in this repository; fetch its history")
-    subprocess.run(["tar", "-xf", "-", "-C", source], input=archive.stdout, check=True)
+    archive = subprocess.run(["git", "-C", SOURCE, "archive", commit], stdout=subprocess.PIPE, check=True).stdout
+    subprocess.run(["tar", "-xf", "-", "-C", source], input=archive, check=True)
     subprocess.run(["meson", "setup", f"{source}/build", source, "--buildtype=release", "-Dtests=false"],
                    check=True, stdout=subprocess.DEVNULL, env={**os.environ, "CC": "gcc"})
     ninja(f"{source}/build")
@@ -216,6 +214,15 @@ def versions():
         return [line.split() for line in lines if line.strip() and not line.startswith("#")]
 
 
+def commit_of(name):
+    found = subprocess.run(["git", "-C", SOURCE, "rev-parse", "--verify", "--quiet", "--short=12", name + "^{commit}"],
+                           stdout=subprocess.PIPE, text=True)
+    if found.returncode:
+        sys.exit(f"run.py: {name} is no commit of this repository. A clone without history lacks older commits: "
+                 "git fetch --unshallow")
+    return found.stdout.strip()
+
+
 def main():
     try:
         given, rest = getopt.getopt(sys.argv[1:], "f:s:t:c")
@@ -232,7 +239,7 @@ def main():
     ninja(build)
     compile_nodes(build, SOURCE, new_folder)
     for version in rest[1:] or known:
-        commit = output("git", "-C", SOURCE, "rev-parse", "--short=12", known.get(version, version) + "^{commit}").strip()
+        commit = commit_of(known.get(version, version))
         old_folder = f"{build}/guards/{commit}"
         build_old(commit, old_folder)
         with open("/proc/loadavg") as load:
