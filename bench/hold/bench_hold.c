@@ -112,7 +112,7 @@ static struct cell cell_of(unsigned int i)
 static struct outcome run_apart(unsigned int job, const struct cell *c, const struct run *r)
 {
 	pid_t pid = fork();
-	int status;
+	int status = 0;
 
 	if (!pid) {
 		sh->one[job] = load_run(c, r);

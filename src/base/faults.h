@@ -74,7 +74,10 @@
     X(TABLE, COMMITTED_BEFORE_ITS_WORK, "an unlock commits before its work is recorded") \
     X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death") \
     X(TABLE, DEATH_FORGOTTEN, "full memory forgets a death and leaves no mark") \
-    X(TABLE, DEATH_TOLD_AGAIN, "a told resource of a marked bucket goes with its last lock")
+    X(TABLE, DEATH_TOLD_AGAIN, "a told resource of a marked bucket goes with its last lock") \
+    X(TABLE, IDLE_WAITS_FOR_REQUESTS, "a request with IDLE waits behind another request") \
+    X(TABLE, IDLE_GRANTED_IN_USE, "the end of a request with IDLE says granted, not in use") \
+    X(TABLE, IDLE_REFUSES_ITSELF, "a node in use refuses its own request with IDLE")
 /* clang-format on */
 
 enum glock__fault {

@@ -5,6 +5,8 @@
  *	take TYPE NUMBER MODE			takes it as programs do, or drops it
  *	nq ID TYPE NUMBER MODE [FLAGS]	asks, without waiting		wait ID
  *	dq ID	poll ID			cached TYPE COUNT MODE		takes and drops COUNT locks
+ *	move ID TYPE NUMBER MODE FLAGS	takes it by the fast path, as a movable holder
+ *	elsewhere ID			drops it in another thread
  *	dump glocks|glstats|sbstats	hang SECONDS	in a callback, at the next demand
  *	name TYPE NUMBER TEXT		the text in the glock's dump
  *
@@ -14,6 +16,8 @@
 #include "glock.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +83,36 @@ static int dq(unsigned int id)
 	glock_put(held[id].gl);
 	held[id].gl = NULL;
 	return err;
+}
+
+/* The first request goes to the lock manager. The last one uses the fast path. */
+static int move(unsigned int id, unsigned int type, unsigned long long number, const char *mode,
+		unsigned int flags)
+{
+	int err = glock_get(space, type, number, &held[id].gl);
+
+	for (int i = 0; i < 3 && !err; i++) {
+		glock_holder_init(&held[id].gh, held[id].gl, mode_of(mode), flags);
+		err = glock_nq_at(&held[id].gh, "moved.c:1");
+		if (!err && i < 2)
+			err = glock_dq(&held[id].gh);
+	}
+	return err;
+}
+
+static void *dq_of(void *id)
+{
+	return (void *)(intptr_t)dq(*(unsigned int *)id);
+}
+
+static int elsewhere(unsigned int id)
+{
+	pthread_t t;
+	void *err;
+
+	if (pthread_create(&t, NULL, dq_of, &id) || pthread_join(t, &err))
+		return -EAGAIN;
+	return (int)(intptr_t)err;
 }
 
 static int cached(unsigned int type, unsigned long long count, const char *mode)
@@ -154,6 +188,10 @@ static int obey(const char *line)
 		return glock_poll(&held[id].gh);
 	if (sscanf(line, "dq %u", &id) == 1 && id < IDS && held[id].gl)
 		return dq(id);
+	if (sscanf(line, "elsewhere %u", &id) == 1 && id < IDS && held[id].gl)
+		return elsewhere(id);
+	if (sscanf(line, "move %u %u %llu %15s %x", &id, &type, &number, mode, &flags) == 5)
+		return id < IDS ? move(id, type, number, mode, flags) : -EINVAL;
 	if (sscanf(line, "take %u %llu %15s", &type, &number, mode) == 3)
 		return take(type, number, mode);
 	if (sscanf(line, "cached %u %llu %15s", &type, &number, mode) == 3)

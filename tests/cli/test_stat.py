@@ -73,6 +73,42 @@ def holders_of_the_fast_path_are_shown():
     a.end(), b.end()
 
 
+def holders_of(node):
+    """Returns number, mode, pid and place of each holder, and whether its time is known."""
+    found = [(o["number"], h) for o in objects("stat", "--json", "-n", str(node.pid), "s") for h in o["holders"]]
+    return sorted((n, h["mode"], h["pid"], h["where"], "holds_s" in h) for n, h in found)
+
+
+def moved_in_short(node, ident, number, mode, flags):
+    """Takes the lock by a movable holder without the queue."""
+    before = holders_of(node)
+    node.do("move %d 4 %d %s %x" % (ident, number, mode, flags))
+    if sorted(before + [(number, mode, node.pid, "moved.c:1", False)]) == holders_of(node):
+        return True
+    node.do("dq %d" % ident)
+    return False
+
+
+def movable_holders_of_the_fast_path_are_shown():
+    """A slot tells the flag NOPID. Any thread empties it."""
+    movable, nopid = 0x1000, 0x0200
+    a = Node("s")
+    lines = lambda: sorted(
+        re.findall(r"(?m)^ H: s:(\w\w) f:(\w+) e:0 p:(\d+) ", out("stat", "-n", str(a.pid), "s"))
+    )
+    wait_for(lambda: moved_in_short(a, 1, 5, "EX", movable))
+    wait_for(lambda: moved_in_short(a, 2, 6, "SH", nopid))
+    wait_for(lambda: moved_in_short(a, 3, 6, "SH", movable))
+    assert lines() == [("EX", "H", str(a.pid)), ("SH", "H", "0"), ("SH", "H", str(a.pid))], lines()
+    a.do("elsewhere 1")
+    a.do("dq 2")
+    assert holders_of(a) == [(6, "SH", a.pid, "moved.c:1", False)]
+    assert lines() == [("SH", "H", str(a.pid))]
+    a.do("elsewhere 3")
+    assert holders_of(a) == []
+    a.end()
+
+
 def bias_of(node, number):
     """Returns the bias of a glock, its revocations, its line, and its holders."""
     (o,) = (o for o in objects("stat", "--json", "-n", str(node.pid), "s") if o["number"] == number)
@@ -291,7 +327,7 @@ def hold_says_why():
     def forms_agree():
         """The reason changes while the demand waits, so both forms are read until they agree."""
         (o,) = [o for o in objects("stat", "--json", "-n", str(b.pid), "s") if o["number"] == 9]
-        assert 0.0005 < o["hold"]["give_up_s"] < 10, o
+        assert 0 <= o["hold"]["give_up_s"] < 10, o
         text = out("stat", "--hold", "-n", str(b.pid), "s")
         m = re.search(r"(?m)^ T: [0-9.]+ ms; (.*)\n T: a hand-over takes ([0-9.]+) us .*; \d+ % of the uses", text)
         assert m and float(m[2]) > 500, text
@@ -374,6 +410,7 @@ if __name__ == "__main__":
         [
             stat_is_the_process_own_dump,
             holders_of_the_fast_path_are_shown,
+            movable_holders_of_the_fast_path_are_shown,
             the_bias_and_its_revocations_are_shown,
             a_stopped_process_is_read,
             a_process_that_hangs_is_named,

@@ -182,7 +182,7 @@ static void forget_callbacks(struct model *m, int number)
 	memset(l->basts, 0, sizeof(l->basts));
 	if (l->ast)
 		erase(&m->asts[l->node], number);
-	l->ast = false;
+	l->ast = l->refused = l->asked = false;
 }
 
 static void bast(struct model_lock *l, int mode)
@@ -212,6 +212,28 @@ static void bast_for(struct model *m, const struct model_queue *q, int except, i
 	}
 }
 
+/* Asks each lock that conflicts whether its node uses it, also if the lock was asked before. */
+static void ask(struct model *m, const struct model_queue *q, int except, int mode)
+{
+	for (int i = 0; i < q->n; i++) {
+		struct model_lock *l = &m->lock[q->lock[i]];
+
+		if (q->lock[i] == except || l->no_bast || compatible(mode, l->gr))
+			continue;
+		if (l->highbast < mode)
+			l->highbast = mode;
+		l->lastbast = mode;
+		l->basts[mode] = l->asked = true;
+	}
+}
+
+/* Tells the locks of that queue that a request waits, or was refused. */
+static void demand(struct model *m, const struct model_queue *q, int except,
+		   const struct model_lock *request)
+{
+	(HAS(request, IDLE) ? ask : bast_for)(m, q, except, request->rq);
+}
+
 static void tell(const struct model_lock *l, int status, struct glock__table_event *event)
 {
 	event->lkid = l->lkid;
@@ -229,7 +251,7 @@ bool model_take(struct model *m, int number, struct glock__table_event *event)
 
 	memset(event, 0, sizeof(*event));
 	if (l->ast) {
-		tell(l, 0, event);
+		tell(l, l->refused ? -EBUSY : 0, event);
 		if (l->read) {
 			event->what |= GLOCK__EVENT_LVB;
 			event->lvb_seq = l->seq;
@@ -242,7 +264,7 @@ bool model_take(struct model *m, int number, struct glock__table_event *event)
 	if (high == GLOCK__PR && l->basts[GLOCK__CW])
 		high = GLOCK__PW;
 	if (high) {
-		event->what |= GLOCK__EVENT_BAST;
+		event->what |= GLOCK__EVENT_BAST | (l->asked ? GLOCK__EVENT_IDLE : 0);
 		event->bast = high;
 	}
 	forget_callbacks(m, number);
@@ -441,8 +463,8 @@ static void refused(struct model *m, struct model_lock *l, int except)
 {
 	if (!HAS(l, NOQUEUEBAST))
 		return;
-	bast_for(m, &m->res[l->res].granted, except, l->rq);
-	bast_for(m, &m->res[l->res].converting, except, l->rq);
+	demand(m, &m->res[l->res].granted, except, l);
+	demand(m, &m->res[l->res].converting, except, l);
 }
 
 int model_lock(struct model *m, int res, const struct glock__table_request *args, int *number,
@@ -487,7 +509,23 @@ static void wait_conversion(struct model *m, int number, struct glock__table_eve
 
 	move(m, number, CONVERTING);
 	tell(l, -EINPROGRESS, event);
-	bast_for(m, &m->res[l->res].granted, -1, l->rq);
+	demand(m, &m->res[l->res].granted, -1, l);
+}
+
+/* Tells whether a request waits that conflicts with that one. */
+static bool is_wanted(const struct model *m, int number)
+{
+	const struct model_lock *l = &m->lock[number];
+
+	for (int i = 0; i < MODEL_LOCKS; i++) {
+		const struct model_lock *other = &m->lock[i];
+
+		if (other->used && other->res == l->res &&
+		    (other->place == CONVERTING || other->place == WAITING) &&
+		    !compatible(other->rq, l->rq))
+			return true;
+	}
+	return false;
 }
 
 int model_convert(struct model *m, int number, const struct glock__table_request *args,
@@ -530,6 +568,12 @@ int model_convert(struct model *m, int number, const struct glock__table_request
 		}
 		return 0;
 	}
+	if (HAS(l, IDLE) && is_wanted(m, number)) {
+		l->rq = GLOCK__IV;
+		l->lastbast = 0;
+		tell(l, -EBUSY, event);
+		return 0;
+	}
 	if (HAS(l, NOQUEUE)) {
 		refused(m, l, number);
 		l->rq = GLOCK__IV;
@@ -556,6 +600,36 @@ static void destroy(struct model *m, int number)
 		grant_pending(m, r);
 }
 
+static void stop_converting(struct model *m, int number)
+{
+	struct model_lock *l = &m->lock[number];
+
+	l->sb = 0;
+	l->rq = GLOCK__IV;
+	l->lastbast = 0;
+	move(m, number, GRANTED);
+	grant_pending(m, &m->res[l->res]);
+}
+
+/* A grant may follow each refusal. So the search begins anew. */
+void model_in_use(struct model *m, int number)
+{
+	const struct model_lock *used = &m->lock[number];
+	const struct model_queue *q = &m->res[used->res].converting;
+
+	for (int i = 0; i < q->n; i++) {
+		struct model_lock *l = &m->lock[q->lock[i]];
+
+		if (l == used || !HAS(l, IDLE) || compatible(used->gr, l->rq))
+			continue;
+		l->read = false;
+		l->ast = l->refused = true;
+		append(&m->asts[l->node], q->lock[i], false);
+		stop_converting(m, q->lock[i]);
+		i = -1;
+	}
+}
+
 int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 		 struct glock__table_event *event)
 {
@@ -579,10 +653,7 @@ int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 			return 0;
 		}
 		l->flags |= flags;
-		l->rq = GLOCK__IV;
-		l->lastbast = 0;
-		move(m, number, GRANTED);
-		grant_pending(m, r);
+		stop_converting(m, number);
 		return 0;
 	}
 	if (busy && !(flags & GLOCK__LKF_FORCEUNLOCK) && !(m->flags & GLOCK__TABLE_UNLOCK_ANY))

@@ -32,6 +32,8 @@ struct model_lock {
 	int highbast, lastbast;
 	bool basts[6]; /* modes with a pending BAST */
 	bool ast;
+	bool refused; /* with ast: another node uses its lock */
+	bool asked;   /* with basts: the node has to answer */
 	bool no_bast;
 	bool had_valblk;
 	bool read;
@@ -70,6 +72,7 @@ int model_convert(struct model *m, int number, const struct glock__table_request
 int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 		 struct glock__table_event *event);
 void model_purge(struct model *m, unsigned int node, int max);
+void model_in_use(struct model *m, int number);
 
 /* Returns a place for a new lock, or -1. */
 int model_room(const struct model *m);

@@ -294,6 +294,68 @@ static void stopped_consumer(void **state)
 	rig_expect_none(&rig, 0);
 }
 
+/* ---- requests with IDLE ---- */
+
+static void idle_asks_the_node(void **state)
+{
+	event_t a = lock(0, PR, 0), b = lock(1, NL, 0), event;
+
+	(void)state;
+	event = rig_convert(&rig, b.lkid, EX, F(IDLE));
+	assert_int_equal(event.status, -EINPROGRESS);
+	event = rig_take(&rig, 0);
+	assert_int_equal(event.what, GLOCK__EVENT_BAST | GLOCK__EVENT_IDLE);
+	assert_int_equal(event.bast, EX);
+	glock__table_in_use(rig.t, a.lkid);
+	event = rig_take(&rig, 1);
+	assert_int_equal(event.status, -EBUSY);
+	assert_int_equal(event.mode, NL);
+}
+
+/* The answer comes late: the request that asked is gone, and the node asks for more itself. */
+static void idle_is_not_refused_by_its_own_node(void **state)
+{
+	event_t a = lock(0, PR, 0), b = lock(1, NL, 0), c = lock(2, PR, 0);
+
+	(void)state;
+	rig_convert(&rig, b.lkid, EX, F(IDLE));
+	rig_take(&rig, 0);
+	rig_unlock(&rig, b.lkid, F(CANCEL), NULL);
+	assert_int_equal(rig_convert(&rig, a.lkid, EX, F(IDLE)).status, -EINPROGRESS);
+	glock__table_in_use(rig.t, a.lkid);
+	rig_expect_none(&rig, 0);
+	glock__table_in_use(rig.t, c.lkid);
+	assert_int_equal(rig_take(&rig, 0).status, -EBUSY);
+}
+
+static void idle_asks_no_lock_without_basts(void **state)
+{
+	const struct glock__table_request unwanted = {
+	    .node = 0, .mode = PR, .name = "r", .namelen = 1, .no_bast = true};
+	event_t b = lock(1, NL, 0), event;
+
+	(void)state;
+	assert_int_equal(glock__table_lock(rig.t, &unwanted, &event), 0);
+	rig_convert(&rig, b.lkid, EX, F(IDLE));
+	rig_expect_none(&rig, 0);
+}
+
+/* A demand after the grant is an ordinary one. */
+static void idle_question_ends_with_a_grant(void **state)
+{
+	event_t a = lock(0, CR, 0), b = lock(1, NL, 0), c = lock(2, PR, 0), event;
+
+	(void)state;
+	rig_convert(&rig, b.lkid, EX, F(IDLE));
+	rig_unlock(&rig, b.lkid, F(CANCEL), NULL);
+	assert_int_equal(rig_convert(&rig, a.lkid, EX, 0).status, -EINPROGRESS);
+	rig_unlock(&rig, c.lkid, 0, NULL);
+	lock(3, EX, 0);
+	event = rig_take(&rig, 0);
+	assert_int_equal(event.what, GLOCK__EVENT_AST | GLOCK__EVENT_BAST);
+	assert_int_equal(event.mode, EX);
+}
+
 /* ---- wake-ups ---- */
 
 static void wake_list(void **state)
@@ -341,6 +403,10 @@ int test_callbacks(void)
 	    TEST(asts_in_order),
 	    TEST(many_grants_in_order),
 	    TEST(stopped_consumer),
+	    TEST(idle_asks_the_node),
+	    TEST(idle_is_not_refused_by_its_own_node),
+	    TEST(idle_asks_no_lock_without_basts),
+	    TEST(idle_question_ends_with_a_grant),
 	    TEST(wake_list),
 	};
 

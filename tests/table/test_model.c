@@ -29,8 +29,20 @@ static const char *const names[MODEL_RES] = {
 static struct rig rig;
 static struct model model;
 static bool stopped[MODEL_NODES];
-static unsigned int seen[8]; /* counts of events, which prove that these happen */
-enum { S_GRANT, S_WAIT, S_AGAIN, S_DEADLK, S_DEMOTED, S_ALTMODE, S_INVALID, S_DIED };
+static unsigned int seen[11]; /* counts of events, which prove that these happen */
+enum {
+	S_GRANT,
+	S_WAIT,
+	S_AGAIN,
+	S_DEADLK,
+	S_DEMOTED,
+	S_ALTMODE,
+	S_INVALID,
+	S_DIED,
+	S_WANTED, /* a request with IDLE is refused at once */
+	S_ASKED,  /* a node has to say whether it uses its lock */
+	S_IN_USE, /* a request with IDLE is refused later */
+};
 
 static void count_event(const event_t *e)
 {
@@ -42,6 +54,7 @@ static void count_event(const event_t *e)
 	seen[S_ALTMODE] += (e->sbflags & GLOCK__SBF_ALTMODE) != 0;
 	seen[S_INVALID] += (e->sbflags & GLOCK__SBF_VALNOTVALID) != 0;
 	seen[S_DIED] += (e->sbflags & GLOCK__SBF_OWNER_DIED) != 0;
+	seen[S_WANTED] += e->status == -EBUSY;
 }
 
 static void same_event(const event_t *a, const event_t *b)
@@ -128,6 +141,12 @@ static int number_of(uint64_t lkid)
 	return -1;
 }
 
+static void both_in_use(int number)
+{
+	model_in_use(&model, number);
+	glock__table_in_use(rig.t, model.lock[number].lkid);
+}
+
 static void fetch(uint32_t node)
 {
 	event_t event, expected;
@@ -140,6 +159,10 @@ static void fetch(uint32_t node)
 			assert_int_equal(model.asts[node].lock[0], number);
 		assert_true(model_take(&model, number, &expected));
 		same_event(&event, &expected);
+		seen[S_ASKED] += (event.what & GLOCK__EVENT_IDLE) != 0;
+		seen[S_IN_USE] += event.what & GLOCK__EVENT_AST && event.status == -EBUSY;
+		if (event.what & GLOCK__EVENT_IDLE && chance(50))
+			both_in_use(number);
 	}
 	for (int i = 0; i < MODEL_LOCKS; i++)
 		if (model.lock[i].used && model.lock[i].node == node)
@@ -157,6 +180,7 @@ static const uint32_t some_flags[] = {
     F(ALTCW),       F(VALBLK),
     F(CONVDEADLK),  F(NOQUEUE) | F(NOQUEUEBAST),
     F(NODLCKBLK),   F(DEATH_UNREPORTED),
+    F(IDLE),        F(IDLE),
 };
 
 static uint32_t random_flags(void)
@@ -234,7 +258,7 @@ static void do_new(void)
 	struct glock__table_request args = {
 	    .node = rig_random(MODEL_NODES),
 	    .mode = (int)rig_random(6),
-	    .flags = random_flags() & ~(F(QUECVT) | F(CONVDEADLK)),
+	    .flags = random_flags() & ~(F(QUECVT) | F(CONVDEADLK) | F(IDLE)),
 	    .cookie = rig_random_state,
 	    .no_bast = chance(5),
 	    .lvb = value,
@@ -287,6 +311,18 @@ static void do_unlock(uint32_t flags)
 		both_unlock(number, flags, chance(80) ? value : NULL);
 }
 
+/*
+ * A node says so late, too: when no request waits for the answer any more. A lock that waits holds
+ * nothing, so its node is never asked.
+ */
+static void do_in_use(void)
+{
+	int number = random_lock();
+
+	if (number >= 0 && model.lock[number].place != WAITING)
+		both_in_use(number);
+}
+
 static void do_purge(void)
 {
 	uint32_t node = rig_random(MODEL_NODES);
@@ -300,7 +336,7 @@ static void do_purge(void)
 
 static void operation(void)
 {
-	uint32_t what = rig_random(1000);
+	uint32_t what = rig_random(1062);
 
 	if (what < 300)
 		do_new();
@@ -312,6 +348,8 @@ static void operation(void)
 		do_unlock(F(CANCEL));
 	else if (what < 988)
 		do_unlock(F(CANCEL) | F(FORCEUNLOCK));
+	else if (what < 1050)
+		do_in_use();
 	else
 		do_purge();
 	/* Some nodes do not read for a while. */
@@ -355,9 +393,10 @@ static void random_runs(void **state)
 		run(seed + i, operations);
 	}
 	printf("# granted %u, waiting %u, refused %u, deadlock %u, demoted %u, altmode %u, "
-	       "invalid %u, owner died %u\n",
+	       "invalid %u, owner died %u, wanted %u, asked %u, in use %u\n",
 	       seen[S_GRANT], seen[S_WAIT], seen[S_AGAIN], seen[S_DEADLK], seen[S_DEMOTED],
-	       seen[S_ALTMODE], seen[S_INVALID], seen[S_DIED]);
+	       seen[S_ALTMODE], seen[S_INVALID], seen[S_DIED], seen[S_WANTED], seen[S_ASKED],
+	       seen[S_IN_USE]);
 	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]) && operations >= OPERATIONS; i++)
 		assert_true(seen[i] >= 100);
 }

@@ -22,7 +22,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 	if (!t || (mode != GLOCK_SH && mode != GLOCK_EX) || glock__slot_with(t, gl))
 		return GLOCK__FAST_NOT;
 	if (t->used & s->bit || !glock__bias_admits(s, gl, mode))
-		s = glock__slot_free(t);
+		s = glock__fast_is_open(gl) ? glock__slot_free(t) : NULL;
 	if (!s)
 		return GLOCK__FAST_NOT;
 	glock__slot_fill(t, s, gl, gh, where);

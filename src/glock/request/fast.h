@@ -179,8 +179,12 @@ glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *whe
 	if (t->used || site->where != where)
 		return GLOCK__FAST_MORE;
 	s = glock__slot_of_bias(t, gl);
-	if (!glock__bias_admits(s, gl, mode))
+	if (!glock__bias_admits(s, gl, mode)) {
+		/* A closed word refuses. The way back costs more than this look. */
+		if (!glock__fast_is_open(gl))
+			return GLOCK__FAST_NOT;
 		s = t->slots;
+	}
 	t->last = s;
 	glock__slot_write(s, glock__tls()->fast.record, gl, gh, site);
 	return glock__fast_nq_in(t, s, s->bit, gl, gh, mode, where);

@@ -71,6 +71,7 @@ static int mistake(struct glock *gl, const struct glock__holder *gh, const char 
 static int check_request(struct glock *gl, const struct glock__holder *gh)
 {
 	struct glock_space *space = gl_space(gl);
+	const uint32_t tries = gh->flags & GLOCK__TRIES;
 	int err = glock__check(space, "glock_nq");
 
 	if (err)
@@ -80,7 +81,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type of this glock does not have this mode");
 	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
-	    __builtin_popcount(gh->flags & GLOCK__TRIES) > 1)
+	    tries & (tries - 1))
 		return mistake(
 		    gl, gh, "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
@@ -357,11 +358,12 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		err = add_to_queue(gl, gh);
 	if (!err && notifies)
 		glock__deadline_set(gl, gh);
-	if (!err && !(gh->flags & GLOCK_NOBLOCK)) {
-		if (!inline_work)
+	if (!err && !(gh->flags & GLOCK_NOBLOCK) && !(inline_work && glock__miss(gl, gh))) {
+		/* This thread runs the work below. With ASYNC most requests wait, without work. */
+		if (inline_work && !async)
+			glock__work_queue(gl, gl_now(gl));
+		else
 			glock__run_queue(gl, true);
-		else if (!glock__miss(gl, gh))
-			glock__work_queue(gl, gl_now(gl)); /* this thread runs that work below */
 	}
 	if (inline_work && glock__tls()->deferred.queued)
 		glock__inline_run(gl);
@@ -479,7 +481,11 @@ GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 
 GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char *where)
 {
-	return nq_rest(glock__movable_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
+	struct glock__holder *gh = gh_of(pub);
+
+	if (gh->flags & ~GLOCK__MOVABLE_FLAGS || !glock__fast_is_open(gh->gl))
+		return nq_by_queue(pub, where);
+	return nq_rest(glock__movable_nq_more(gh->gl, gh, where), pub, where);
 }
 
 /* A request with an owner of the program's, or with flags that the fast path does not have. */

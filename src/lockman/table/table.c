@@ -198,7 +198,8 @@ static int convert(struct glock__table *t, struct lock *lock,
 	verdict = glock__table_judge(t, res, lock, true, &rq);
 	if (verdict == DEADLOCK && (args->flags & GLOCK__LKF_NODLCKWT))
 		verdict = REFUSED;
-	wanted = args->flags & GLOCK__LKF_IDLE && is_wanted(t, res, lock);
+	wanted = args->flags & GLOCK__LKF_IDLE && is_wanted(t, res, lock) &&
+		 !FAULT(IDLE_WAITS_FOR_REQUESTS);
 	waits = verdict == DEMOTED ||
 		(verdict == REFUSED && !wanted && !(args->flags & GLOCK__LKF_NOQUEUE));
 	if (!take_lvbs(t, res, lock, waits, args->lvb))
@@ -308,9 +309,12 @@ void glock__table_in_use(struct glock__table *t, uint64_t lkid)
 		struct lock *lock = lock_at(t, ref);
 
 		ref = next_of(t, first_of(res, LK_CONVERTING), ref);
-		if (!(lock->flags & GLOCK__LKF_IDLE) || modes_agree(used->gr, lock->rq))
+		/* The node may have asked for more meanwhile, which its own use does not refuse. */
+		if ((lock == used && !FAULT(IDLE_REFUSES_ITSELF)) ||
+		    !(lock->flags & GLOCK__LKF_IDLE) || modes_agree(used->gr, lock->rq))
 			continue;
-		put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_REFUSED));
+		if (!FAULT(IDLE_GRANTED_IN_USE))
+			put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_REFUSED));
 		glock__table_add_ast(t, lock);
 		glock__table_work_finish(t, stop_converting(t, res, lock), NULL);
 		ref = first_of(res, LK_CONVERTING);

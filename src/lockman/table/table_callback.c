@@ -77,6 +77,11 @@ void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mod
 	add_callback(t, lock, true);
 }
 
+bool glock__table_may_answer(const struct lock *lock, int8_t mode)
+{
+	return !(lock->bits & LOCK_NO_BAST) && !modes_agree(lock->gr, mode);
+}
+
 /* Tells whether lock is in the way of one request for mode and was not told so. */
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode)
 {

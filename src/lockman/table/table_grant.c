@@ -306,6 +306,8 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 		glock__table_drop_callbacks(t, lock);
 		fill_event(t, lock, 0, event);
 	} else {
+		if (lock->bits & LOCK_ASKED) /* of a BAST that the grant voids */
+			put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_ASKED));
 		glock__table_add_ast(t, lock);
 	}
 }

@@ -561,6 +561,8 @@ void glock__table_add_ast(struct glock__table *t, struct lock *lock);
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
 /* The same for a request with IDLE: the node is told at once, whatever it was told before. */
 void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode);
+/* Tells whether lock is in the way of a request with IDLE for mode. */
+bool glock__table_may_answer(const struct lock *lock, int8_t mode);
 /* The caller clears a BAST that is there. */
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode);

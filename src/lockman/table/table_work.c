@@ -229,7 +229,8 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 		if (!next && converting && lock->status == LK_GRANTED)
 			next = first_of(res, LK_CONVERTING);
 		if (ref != w->self &&
-		    (idle ? !modes_agree(lock->gr, mode) : glock__table_blocks_one(lock, mode))) {
+		    (idle ? glock__table_may_answer(lock, mode)
+			  : glock__table_blocks_one(lock, mode))) {
 			(idle ? glock__table_ask_idle : glock__table_add_bast)(t, lock, mode);
 			cursor_next(w, next);
 			if (!next)
