@@ -70,6 +70,7 @@ def read(text):
     """Returns the lines of the comment at the top, and the chunks."""
     top = comment_lines(re.search(r"/\*\n.*?\*/", text, re.S)[0])
     text = text.split("#pragma GCC visibility push(default)\n")[1].split("#pragma GCC visibility pop")[0]
+    text = text.replace(" GLOCK__NO_PLT", "") # how a call looks is not for the manual
     chunks, section = [], ""
     for part in split_chunks(text):
         title = SECTION.match(part)

@@ -222,12 +222,65 @@ static void choose_threads(void **state)
 	assert_int_equal(pthread_join(other, NULL), 0);
 }
 
+/* ---- the place of a thread's slots ---- */
+
+enum { PLACED = 400, PAGE_SIZE = 4096 };
+static pthread_barrier_t placed;
+static unsigned int collisions; /* an atom */
+
+/* The hash of an address by which caches of Zen to Zen 4 predict the way of its line. */
+static unsigned int hash_of(const char *at)
+{
+	static const int pairs[][2] = {{12, 27}, {13, 26}, {14, 25}, {15, 20},
+				       {16, 21}, {17, 22}, {18, 23}, {19, 24}};
+	unsigned int hash = 0;
+
+	for (int i = 0; i < 8; i++)
+		hash =
+		    hash * 2 + (((uintptr_t)at >> pairs[i][0] ^ (uintptr_t)at >> pairs[i][1]) & 1);
+	return hash;
+}
+
+static void *has_slots(void *arg)
+{
+	struct glock_holder gh;
+	const struct glock__tls *tls = glock__tls();
+
+	assert_int_equal(nq(&gh, gls[0], GLOCK_SH, 0), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+	for (int page = -1; page <= 2; page++)
+		if (hash_of((const char *)tls->fast.thread) ==
+		    hash_of((const char *)__builtin_frame_address(0) + page * PAGE_SIZE))
+			__atomic_add_fetch(&collisions, 1, __ATOMIC_RELAXED);
+	if (hash_of((const char *)tls->fast.thread) == hash_of((const char *)tls))
+		__atomic_add_fetch(&collisions, 1, __ATOMIC_RELAXED);
+	pthread_barrier_wait(&placed);
+	return arg;
+}
+
+/* A thread's slots lose no cache lines to its stack, where holders are, because of their hash. */
+static void fast_slots_beside_the_stack(void **state)
+{
+	pthread_t t[PLACED];
+
+	(void)state;
+	cache(gls[0]);
+	pthread_barrier_init(&placed, NULL, PLACED);
+	for (int i = 0; i < PLACED; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, has_slots, NULL), 0);
+	for (int i = 0; i < PLACED; i++)
+		pthread_join(t[i], NULL);
+	pthread_barrier_destroy(&placed);
+	assert_int_equal(collisions, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(fast_under_fire),
 	    FAST_TEST(fast_comes_back),
 	    FAST_TEST(choose_threads),
+	    FAST_TEST(fast_slots_beside_the_stack),
 	};
 
 	return RUN_TESTS(tests);

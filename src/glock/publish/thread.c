@@ -53,8 +53,13 @@ static void watch_thread(struct glock__tls *tls)
  * have the same hash, each access loses one of the two lines. The place of the memory decides which
  * lines collide. One process in a hundred was two to six times as slow for that reason. Therefore
  * these lines are put into different sets.
+ *
+ * The program's stack collides, too: a holder often lies there, and each call stores its return
+ * address. Those lines may be in any set. Therefore the page of the struct has another hash than
+ * the pages around the end of the stack.
  */
 enum { PAGE = 4096, LINE = 64, PLACES = 3 };
+enum { STACK_BELOW = 2, STACK_ABOVE = 5, PAGES_TRIED = 16 };
 static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "half a page has room");
 
 static uintptr_t set_of(const void *line)
@@ -73,13 +78,54 @@ static bool is_in_the_way(const void *line)
 #endif
 }
 
+#ifdef GLOCK_ATOM_HOOKS
+static bool is_page_in_the_way(const void *page)
+{
+	(void)page;
+	return false;
+}
+#else
+/* The hash of AMD's Zen to Zen 4. All lines of a page have the same. */
+static uintptr_t hash_of(uintptr_t line)
+{
+	return (line >> 12 & 0xff) ^ (line >> 17 & 0xf8) ^ (line >> 23 & 4) ^ (line >> 25 & 2) ^
+	       (line >> 27 & 1);
+}
+
+static bool is_page_in_the_way(const void *page)
+{
+	uintptr_t hash = hash_of((uintptr_t)page), stack = (uintptr_t)__builtin_frame_address(0);
+	bool in_the_way = hash == hash_of((uintptr_t)&glock__tls()->fast.thread);
+
+	for (int i = -STACK_BELOW; i <= STACK_ABOVE; i++)
+		in_the_way |= hash == hash_of(stack + (uintptr_t)(i * PAGE));
+	return in_the_way;
+}
+#endif
+
+/* Returns NULL without memory. */
+static char *map_page(int tries)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *other;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (!tries || !is_page_in_the_way(p))
+		return p;
+	other = map_page(tries - 1);
+	if (!other)
+		return p;
+	munmap(p, PAGE);
+	return other;
+}
+
 /* Takes a page of its own. The page is zero in a child, so after a fork the part fits no space. */
 static struct glock__thread *new_page(const struct glock__thread_record *r)
 {
-	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *t;
+	char *p = map_page(PAGES_TRIED), *t;
 
-	if (p == MAP_FAILED)
+	if (!p)
 		return NULL;
 	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in tls.c */
 	/*
