@@ -232,6 +232,9 @@ struct glock__busy {
 	bool measure_next;     /* the use time of the next holder is to be measured */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
 	uint8_t bias;          /* SH: biased to readers, EX: to a thread, UN: not; see bias.h */
+	uint8_t bias_demand;   /* demote_state of demands that wait for the end of the bias */
+	int64_t bias_demanded; /* the time of the first of them */
+	uint64_t fence;        /* the bias ends after this heavy fence; 0: it does not end */
 };
 
 /* ---- from a glock to its space, its type, its number ---- */

@@ -10,6 +10,12 @@
 
 enum { FENCE_AGAIN_US = 10000 };
 
+/*
+ * The heavy fences of the process have numbers, in the order in which they begin. The last one that
+ * began, and the last of those that ended. Under threads_lock.
+ */
+static uint64_t fences_begun = 1, fences_ended = 1;
+
 /* ---- slots, under gl->lock and threads_lock ---- */
 
 bool glock__bias_is_folded(const struct glock__slot *s)
@@ -76,10 +82,15 @@ void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct gl
 /* ---- closing ---- */
 
 /* Without the fence no thread can know the holders. So this does not return without it. */
-static void heavy_fence(struct glock_space *space)
+void glock__bias_fence(struct glock_space *space)
 {
+	uint64_t number;
 	int err;
 
+	assert(!glock__tls()->deferred.locked);
+	glock__lock_take(&glock__threads_lock);
+	number = ++fences_begun;
+	glock__lock_drop(&glock__threads_lock);
 	while ((err = atom_heavy_fence())) {
 		glock__log(space,
 			   "space %s: membarrier(2) fails with error %d, so locks stay held; allow "
@@ -87,13 +98,22 @@ static void heavy_fence(struct glock_space *space)
 			   space->name, err);
 		usleep(FENCE_AGAIN_US);
 	}
+	glock__lock_take(&glock__threads_lock);
+	if (number > fences_ended)
+		fences_ended = number;
+	glock__lock_drop(&glock__threads_lock);
 }
 
-/* Step 8. Returns true if a slot of another thread was allowed: then a heavy fence follows. */
-static bool allow_no_slot(struct glock *gl)
+/*
+ * A fence that goes on now does not count: for some thread it may have been there before step 8. If
+ * no slot of another thread was allowed, no fence is needed.
+ */
+uint64_t glock__bias_refuse(struct glock *gl)
 {
 	bool others = false;
+	uint64_t number;
 
+	assert(gl_held(gl));
 	glock__lock_take(&glock__threads_lock);
 	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
 		struct glock__slot *s = glock__slot_of_bias(t, gl);
@@ -103,17 +123,19 @@ static bool allow_no_slot(struct glock *gl)
 		others |= t->owner != glock__thread_number();
 		atom_store8(&s->allowed, GLOCK_UN);
 	}
+	number = others ? fences_begun + 1 : fences_ended;
 	glock__lock_drop(&glock__threads_lock);
-	return others;
+	return number;
 }
 
-void glock__bias_end(struct glock *gl, struct glock__bias_sum *sum)
+bool glock__bias_end(struct glock *gl, uint64_t fence, struct glock__bias_sum *sum)
 {
-	assert(gl_held(gl));
-	if (allow_no_slot(gl))
-		heavy_fence(gl_space(gl));
+	bool known;
+
+	assert(gl_held(gl) && fence);
 	glock__lock_take(&glock__threads_lock);
-	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
+	known = fence <= fences_ended;
+	for (struct glock__thread *t = gl_space(gl)->threads; known && t; t = t->next) {
 		struct glock__slot *s = glock__slot_of_bias(t, gl);
 
 		if (s->gl != gl)
@@ -122,6 +144,7 @@ void glock__bias_end(struct glock *gl, struct glock__bias_sum *sum)
 		fold_slot(s, sum);
 	}
 	glock__lock_drop(&glock__threads_lock);
+	return known;
 }
 
 void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,

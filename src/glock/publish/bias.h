@@ -98,9 +98,11 @@ struct glock__bias_sum {
 
 /* Adds the uses that slots counted since they were last folded. */
 GLOCK__COLD void glock__bias_fold(struct glock *gl, struct glock__bias_sum *sum);
-/* Ends the bias: steps 8 to 11. The word was closed before. */
-GLOCK__COLD void glock__bias_end(struct glock *gl, struct glock__bias_sum *sum);
-/* The same for one slot of the calling thread, which needs no fence. */
+/* Step 8. The word was closed before. Returns the number of the first heavy fence that counts. */
+GLOCK__COLD uint64_t glock__bias_refuse(struct glock *gl);
+/* Steps 9 to 11. Returns false, and does nothing, if no fence that counts has ended. */
+GLOCK__COLD bool glock__bias_end(struct glock *gl, uint64_t fence, struct glock__bias_sum *sum);
+/* Steps 8 to 11 for one slot of the calling thread, which needs no fence. */
 void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 			 struct glock__bias_sum *sum);
 /* Allows a slot of the calling thread that mode: steps 1 and 2. */
@@ -128,5 +130,7 @@ static inline bool glock__bias_uses(const struct glock__thread *t, const struct 
 /* Tells whether words can be biased in this process. */
 bool glock__bias_possible(void);
 void glock__bias_open(struct glock_space *space);
+/* Makes a heavy fence. Under no lock, because it blocks. */
+GLOCK__COLD void glock__bias_fence(struct glock_space *space);
 
 #endif

@@ -31,12 +31,6 @@ static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glo
 	return true;
 }
 
-static void run_queue(struct glock *gl)
-{
-	glock__fast_close(gl);
-	glock__run_queue(gl, true);
-}
-
 void glock__bias_refused(struct glock__holder *gh)
 {
 	struct glock *gl = gh->gl;
@@ -48,7 +42,7 @@ void glock__bias_refused(struct glock__holder *gh)
 	glock__bias_fold(gl, &sum);
 	glock__fast_add_uses(gl, sum.uses);
 	if (unclaim(gl, gh, s))
-		run_queue(gl);
+		glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);
 }
@@ -59,7 +53,7 @@ void glock__bias_left(struct glock__holder *gh)
 
 	unclaim(gl, gh, lock_own_slot(gh));
 	glock__hold_let_go(gl, gh->mode);
-	run_queue(gl);
+	glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);
 }
@@ -121,7 +115,9 @@ static bool has_readers_only(struct glock *gl)
 
 static bool has_no_holder(struct glock *gl)
 {
-	glock__fast_close(gl);
+	if (gl_busy(gl)->bias)
+		return false;
+	glock__fast_shut(gl);
 	return gl->state == GLOCK_EX && glock__fast_mode(gl) == GLOCK_UN &&
 	       !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED);
 }

@@ -143,7 +143,6 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	glock__inline_poll(gl);
 	gl_lock(gl);
 	glock__apply_deferred(gl);
-	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
 	/* The operation unlock needs the bit lock, which a write-back may have: see sync.c. */

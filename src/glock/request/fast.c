@@ -46,7 +46,6 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 static void fast_run_queue(struct glock *gl, const struct glock__holder *gh)
 {
 	gl_lock(gl);
-	glock__fast_close(gl);
 	if (gh)
 		glock__hold_let_go(gl, gh->mode);
 	if (!FAULT(FAST_EXIT_RUNS_NO_QUEUE))

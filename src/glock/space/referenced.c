@@ -63,19 +63,16 @@ static void describe(struct glock *gl, char *line)
 		append_holder(line, gh, gh_state(gh) & GLOCK__H_HOLDER);
 }
 
-/* Under space->lock. */
-static void collect(struct glock_space *space, struct referenced *r)
+static void collect(struct glock *gl, void *arg)
 {
-	struct glock *gl = NULL;
+	struct referenced *r = arg;
 
-	while ((gl = glock__next(space, gl))) {
-		gl_lock(gl);
-		if (gl->users && r->n < SHOWN)
-			describe(gl, r->line[r->n]);
-		r->n += gl->users > 0;
-		r->references += gl->users;
-		gl_unlock(gl);
-	}
+	gl_lock(gl);
+	if (gl->users && r->n < SHOWN)
+		describe(gl, r->line[r->n]);
+	r->n += gl->users > 0;
+	r->references += gl->users;
+	gl_unlock(gl);
 }
 
 void glock__log_referenced(struct glock_space *space)
@@ -84,9 +81,7 @@ void glock__log_referenced(struct glock_space *space)
 
 	if (!space->log)
 		return;
-	glock__lock_take(&space->lock);
-	collect(space, &r);
-	glock__lock_drop(&space->lock);
+	glock__each(space, collect, &r);
 	glock__log(space,
 		   "space %s is not closed: the program has %zu reference%s to %zu glock%s; call "
 		   "glock_put() for each glock_get()%s",

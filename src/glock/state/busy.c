@@ -50,6 +50,8 @@ void glock__busy_attach(struct glock *gl)
 	b->measured = NULL;
 	b->measure_next = false;
 	b->bias = GLOCK_UN;
+	b->bias_demand = GLOCK_EX;
+	b->fence = 0;
 	/* demotes_done goes on. */
 	*more = (struct glock__busy_record){
 	    .flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -148,7 +150,7 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 		r->refs = gl_refs(gl);
 	b->more->hold = b->hold;
 	b->more->reply = b->reply;
-	b->more->bias = b->bias;
+	b->more->bias = b->fence ? GLOCK_UN : b->bias;
 	if (b->lent && b->lent->changed)
 		glock__publish_policy(gl);
 	if (gl->flags & GLOCK__F_EDITED) {

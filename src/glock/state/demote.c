@@ -115,7 +115,7 @@ void glock__demote_done(struct glock *gl)
 void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote)
 {
 	assert(gl_held(gl) && to != GLOCK_EX);
-	glock__fast_close(gl);
+	glock__fast_shut(gl);
 	if (gl_busy(gl)->demote_state == GLOCK_EX) {
 		gl_busy(gl)->more->demote_time = gl_now(gl);
 		gl_busy(gl)->demanded = remote;
@@ -153,6 +153,21 @@ static int64_t held_until(struct glock *gl)
 	return until > now ? until : 0;
 }
 
+/*
+ * The bias has to end before its holders are known. The work ends it: so one heavy fence serves all
+ * glocks that were demanded by then.
+ */
+static void wait_for_holders(struct glock *gl, enum glock_mode to)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	if (b->bias_demand == GLOCK_EX)
+		b->bias_demanded = gl_now(gl);
+	b->bias_demand = glock__demote_merge(b->bias_demand, to);
+	glock__fast_shut(gl);
+	glock__work_queue(gl, gl_now(gl));
+}
+
 void glock__hold_or_demote(struct glock *gl, enum glock_mode to, bool at_once)
 {
 	int64_t until;
@@ -165,6 +180,10 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to, bool at_once)
 	if (glock__mode_is_down(to, gl->state) && !linux_6_1(gl_space(gl)) &&
 	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
+	if (gl_busy(gl)->bias) {
+		wait_for_holders(gl, to);
+		return;
+	}
 	until = glock__hold_adapts(gl) ? glock__hold_bast(gl, to) : held_until(gl);
 	if (at_once || (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
 			!glock__is_held(gl)))

@@ -63,7 +63,7 @@ struct glock__holder *glock__first_holder(struct glock *gl)
 /* Inside this file no call is made, because each hand-over asks several times. */
 GLOCK__INLINE bool is_held(struct glock *gl)
 {
-	glock__fast_close(gl);
+	glock__fast_shut(gl);
 	return glock__first_holder(gl) || glock__fast_mode(gl) != GLOCK_UN;
 }
 
@@ -444,7 +444,13 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	bool leave;
 
 	assert(gl_held(gl));
-	glock__fast_close(gl);
+	/* No request waits beside a bias. If a demand waits, its work ends the bias. */
+	if (gl_busy(gl)->bias) {
+		assert(!glock__first_waiter(gl));
+		gl_busy(gl)->must_run = false;
+		return;
+	}
+	glock__fast_shut(gl);
 	if (glock__is_unusable(gl_space(gl)))
 		glock__fail_waiters(gl, -EIO, false);
 	gh = glock__lone_miss(gl);
@@ -501,6 +507,8 @@ bool glock__now_idle(struct glock *gl)
 void glock__work_run(struct glock *gl)
 {
 	assert(gl_held(gl));
+	if (gl_busy(gl)->fence)
+		glock__fast_close(gl);
 	/*
 	 * A reply is not applied during its cancel, because the cancel must not hit the next
 	 * request.

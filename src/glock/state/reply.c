@@ -25,6 +25,7 @@
 #include "pressure.h"
 #include "queue.h"
 #include "withdraw.h"
+#include "word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -241,6 +242,8 @@ bool glock__on_bast(struct glock *gl, enum glock_mode to, bool idle)
 	bool used;
 
 	lock_and_apply(gl);
+	if (idle)
+		glock__fast_close(gl); /* the answer depends on the holders */
 	used = on_bast_locked(gl, to, idle);
 	gl_unlock(gl);
 	return used;

@@ -121,10 +121,12 @@ static void dump_one(struct glock *gl, void *arg)
 		d->text.len = 0;
 		gl_lock(gl);
 		glock__fast_fold(gl);
-		if (d->file == GLOCK_FILE_GLSTATS)
+		if (d->file == GLOCK_FILE_GLSTATS) {
 			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
-		else
+		} else {
+			glock__fast_close(gl);
 			one_glock(d, gl);
+		}
 		gl_unlock(gl);
 		if (d->text.len < d->text.size)
 			break;

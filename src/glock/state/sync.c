@@ -65,7 +65,7 @@ static int write_back(struct glock *gl, unsigned int sync)
 {
 	int err;
 
-	glock__fast_close(gl);
+	glock__fast_shut(gl);
 	gl->flags |= GLOCK__F_LOCK;
 	glock__enter_work(); /* other threads wait for each operation, on any thread */
 	err = glock__op_xmote_th(gl, (enum glock_mode)gl->state, sync);

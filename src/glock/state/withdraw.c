@@ -35,9 +35,9 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
 static void withdraw_one(struct glock *gl, void *comes_back)
 {
 	gl_lock(gl);
+	glock__fast_close(gl);
 	if (comes_back && (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK))
 		gl->flags |= GLOCK__F_STALE;
-	glock__fast_close(gl);
 	glock__fast_each(gl, lost_fast, NULL);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
@@ -102,7 +102,7 @@ void glock__cluster_back(struct glock_space *space)
 static void pause_one(struct glock *gl, void *pause)
 {
 	gl_lock(gl);
-	glock__fast_close(gl);
+	glock__fast_shut(gl);
 	if (!pause && (gl->flags & GLOCK__F_DEMOTE || glock__first_waiter(gl)))
 		glock__work_queue(gl, glock__now(gl_space(gl)));
 	gl_unlock(gl);

@@ -9,6 +9,7 @@
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 
+#include "demote.h"
 #include "hold_state.h"
 
 #include <assert.h>
@@ -47,7 +48,7 @@ void glock__fast_add_sum(struct glock *gl, const struct glock__bias_sum *sum)
 	glock__fast_add_uses(gl, sum->uses);
 }
 
-void glock__fast_fold(struct glock *gl)
+static void fold(struct glock *gl, bool slots)
 {
 	uint64_t word = glock__fast_counted(gl);
 	int64_t sh = glock__fast_granted_sh(word), ex = glock__fast_granted_ex(word);
@@ -57,11 +58,16 @@ void glock__fast_fold(struct glock *gl)
 	if (sh || ex)
 		atom_sub64(&gl->fast, (uint64_t)sh * GLOCK__FAST_COUNT_SH +
 					  (uint64_t)ex * GLOCK__FAST_COUNT_EX);
-	if (gl_busy(gl)->bias)
+	if (slots)
 		glock__bias_fold(gl, &sum);
 	sum.uses[glock__slot_mode(GLOCK_SH)] += sh;
 	sum.uses[glock__slot_mode(GLOCK_EX)] += ex;
 	glock__fast_add_uses(gl, sum.uses);
+}
+
+void glock__fast_fold(struct glock *gl)
+{
+	fold(gl, gl_busy(gl)->bias);
 }
 
 void glock__fast_bias(struct glock *gl, enum glock_mode mode)
@@ -79,34 +85,65 @@ void glock__fast_bias(struct glock *gl, enum glock_mode mode)
 void glock__fast_unbias(struct glock *gl)
 {
 	assert(gl_held(gl));
-	if (gl_busy(gl)->bias == GLOCK_EX)
-		atom_sub64(&gl->fast, GLOCK__FAST_EX);
+	atom_sub64(&gl->fast,
+		   gl_busy(gl)->bias == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH);
 	gl_busy(gl)->bias = GLOCK_UN;
+	gl_busy(gl)->fence = 0;
 }
 
-static void revoke_bias(struct glock *gl)
+void glock__fast_shut_open(struct glock *gl)
+{
+	uint64_t open = atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS;
+	struct glock__busy *b = gl_busy(gl);
+
+	if (open) {
+		atom_sub64(&gl->fast, open + glock__fast_base(gl));
+		fold(gl, false);
+	}
+	if (!b->bias || b->fence)
+		return;
+	if (b->bias == GLOCK_SH)
+		atom_add64(&gl->fast, GLOCK__FAST_SH);
+	b->fence = glock__bias_refuse(gl);
+}
+
+/* The lock manager's demand came while the holders were not known. */
+static void take_demand(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+	enum glock_mode to = b->bias_demand;
+	int64_t at = b->bias_demanded;
+
+	b->bias_demand = GLOCK_EX;
+	if (to == GLOCK_EX)
+		return;
+	glock__hold_or_demote(gl, to, false);
+	if (b->demanded)
+		b->more->demote_time = at;
+}
+
+void glock__fast_end_bias(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	int64_t began = glock__now(space), now;
+	int64_t began = glock__now(space), until;
 	struct glock__bias_sum sum = {0};
 
-	glock__bias_end(gl, &sum);
+	while (gl_busy(gl)->bias && !glock__bias_end(gl, gl_busy(gl)->fence, &sum)) {
+		gl_unlock(gl);
+		glock__bias_fence(space);
+		gl_lock(gl);
+		glock__fast_shut(gl);
+	}
+	if (!gl_busy(gl)->bias)
+		return; /* another thread was faster */
 	glock__fast_unbias(gl);
 	glock__fast_add_sum(gl, &sum);
 	gl_busy(gl)->more->revocations++;
-	now = glock__now(space);
-	atom_store64(&space->bias_not_before, (uint64_t)(now + INHIBIT * (now - began)));
-}
-
-void glock__fast_shut(struct glock *gl)
-{
-	uint64_t open = atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS;
-
-	if (open)
-		atom_sub64(&gl->fast, open + glock__fast_base(gl));
-	if (gl_busy(gl)->bias)
-		revoke_bias(gl);
-	glock__fast_fold(gl);
+	until = glock__now(space);
+	until += INHIBIT * (until - began);
+	if (until > (int64_t)atom_load64(&space->bias_not_before))
+		atom_store64(&space->bias_not_before, (uint64_t)until);
+	take_demand(gl);
 }
 
 /*
@@ -205,18 +242,20 @@ void glock__fast_update(struct glock *gl)
 	assert(gl_held(gl));
 	update_died(gl);
 	if (!may_open(gl)) {
-		glock__fast_close(gl);
+		glock__fast_shut(gl);
 		return;
 	}
 	open = open_bits(gl);
 	if (b->bias && !may_keep_bias(gl, open))
-		glock__fast_close(gl);
+		glock__fast_shut(gl);
+	if (b->fence)
+		return;
 	if (b->bias)
 		open &= ~(uint64_t)GLOCK__FAST_OPEN_EX;
 	if ((atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS) == open)
 		return;
 	if (!b->bias)
-		glock__fast_close(gl);
+		glock__fast_shut(gl);
 	atom_add64(&gl->fast, open + glock__fast_base(gl));
 }
 
@@ -233,7 +272,7 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 	struct glock__fast_holder few[16], *list = few;
 	size_t there = 0, n = 0, room = sizeof(few) / sizeof(*few);
 
-	assert(gl_held(gl) && !(atom_load64(&gl->fast) & GLOCK__FAST_OPEN));
+	assert(gl_held(gl) && !glock__fast_is_open(gl) && !gl_busy(gl)->bias);
 	/*
 	 * A thread in a slot and not in the word, or the reverse, is about to take its next step.
 	 */
@@ -276,7 +315,7 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	assert(!(gh->flags & ~GLOCK__MOVABLE_FLAGS));
-	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
+	if (gl_busy(gl)->bias || !gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
 	    gl->lk.held || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
 	    gh_state(gh) & GLOCK__H_LOST ||
 	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
@@ -288,7 +327,7 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 		s = glock__slot_free(t);
 	if (!m && !s)
 		return;
-	glock__fast_close(gl);
+	glock__fast_shut(gl);
 	glock__list_del(&gh->list);
 	glock__publish_unlinked(gl, gh);
 	atom_add64(&gl->fast, glock__fast_one(gh));
@@ -312,7 +351,6 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_FAST);
 	assert(movable || glock__fast_is_mine(t, gh));
-	glock__fast_close(gl);
 	gh->error = 0;
 	gh->owner = gh->flags & GLOCK__OWNED ? gh->owner : t->owner;
 	gh->pid = t->tid;

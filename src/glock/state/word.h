@@ -144,14 +144,25 @@ GLOCK__INLINE bool glock__fast_is_open(const struct glock *gl)
 {
 	return atom_load64(&gl->fast) & GLOCK__FAST_OPEN;
 }
-/* Closes a word that is open or biased. */
-void glock__fast_shut(struct glock *gl);
-/* Closes the word and ends its bias: from now on each new holder joins the queue. */
-GLOCK__INLINE void glock__fast_close(struct glock *gl)
+/* The same for a word that is open or biased. */
+void glock__fast_shut_open(struct glock *gl);
+/*
+ * Closes the word: from now on each new holder joins the queue. A bias begins to end. Until it has
+ * ended its holders are not known, and the word counts one holder in their place.
+ */
+GLOCK__INLINE void glock__fast_shut(struct glock *gl)
 {
 	assert(gl_held(gl));
 	if (glock__fast_is_open(gl) || gl_busy(gl)->bias)
-		glock__fast_shut(gl);
+		glock__fast_shut_open(gl);
+}
+GLOCK__COLD void glock__fast_end_bias(struct glock *gl);
+/* The same, and ends the bias. Drops gl->lock for a heavy fence, and takes it again. */
+GLOCK__INLINE void glock__fast_close(struct glock *gl)
+{
+	glock__fast_shut(gl);
+	if (gl_busy(gl)->bias)
+		glock__fast_end_bias(gl);
 }
 /* Returns the mode of the holders by the word, UN without one. The word is closed. */
 GLOCK__INLINE enum glock_mode glock__fast_mode(const struct glock *gl)
