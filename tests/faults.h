@@ -5,7 +5,7 @@
 
 #include "base/faults.h"
 
-enum fault_part { FAULT_IN_LIBRARY, FAULT_IN_SHORTCUT, FAULT_IN_TABLE };
+enum fault_part { FAULT_IN_LIBRARY, FAULT_IN_FENCE, FAULT_IN_SHORTCUT, FAULT_IN_TABLE };
 
 /* The entry 0 is GLOCK__FAULT_NONE and has no name. */
 static const struct fault {

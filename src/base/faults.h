@@ -4,7 +4,7 @@
  *
  * GLOCK__FAULTS is the only list. tests/sim/test_faults.c runs each fault of the LIBRARY.
  * tests/table/meson.build reads the lines below and builds one program for each fault of the TABLE.
- * tests/sim/test_shortcuts.sh runs each fault of a SHORTCUT.
+ * tests/sim/test_shortcuts.sh runs each fault of a SHORTCUT, and tests/fences those of a FENCE.
  * A fault of the list that no test finds fails these tests. FAULT() of another name does not
  * compile.
  *
@@ -12,7 +12,7 @@
  *
  *	without GLOCK_FAULT		FAULT() is the constant false and costs nothing
  *	-DGLOCK_FAULT=glock__fault	the test program sets the variable: for the LIBRARY,
- *					and for a SHORTCUT
+ *					for a FENCE and for a SHORTCUT
  *	-DGLOCK_FAULT=GLOCK__FAULT_NAME	one fault for the whole program: for the TABLE
  */
 #ifndef GLOCK__FAULTS_H
@@ -54,6 +54,7 @@
     X(LIBRARY, ROOM_NOT_AWAITED, "a request without memory is not made again") \
     X(LIBRARY, OPERATIONS_ON_ANY_THREAD, "a waiting thread calls operations for others") \
     X(LIBRARY, WORK_NOT_HANDED_OVER, "a worker inside an operation leaves the work alone") \
+    X(FENCE, FENCE_UNDER_WAY_COUNTS, "a heavy fence that goes on at step 8 counts") \
     X(SHORTCUT, LONE_MISS_BEFORE_DEMOTE, "lone_miss ignores the demand of another node") \
     X(SHORTCUT, WAITER_AT_REST, "is_at_rest takes a waiter for a granted holder") \
     X(SHORTCUT, MISS_CALLS_NOTHING, "miss skips the operations of the type") \

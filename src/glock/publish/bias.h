@@ -8,7 +8,8 @@
  * thread. Each of the readers has a slot that is allowed SH. The one thread has a slot that is
  * allowed EX.
  *
- * The protocol. Each line is one load or store of shared memory. s: the slot of the thread for the
+ * The protocol. Each line is one load or store of shared memory. fences_begun and fences_ended
+ * belong to the process. s: the slot of the thread for the
  * glock. Each thread has one such slot for a glock, see glock__slot_of_bias().
  *
  *   begin  1  store s->gl, with all uses folded    under gl->lock and threads_lock
@@ -27,19 +28,33 @@
  *          If 7 fails: take gl->lock, take a claim back, run the queue.
  *
  *   close  8  store s->allowed = 0                 for each slot of the glock, in threads_lock
- *             heavy fence                          begins after 8, ends before 9
- *          9  load  t->used, acquire               for each slot of the glock, in threads_lock
- *         10  store s->claimed, and count the holder in gl->fast
- *         11  load  s->count                       after 9: the uses go to qcount
- *          All under gl->lock, also the heavy fence.
+ *          9  load  fences_begun                   after 8, in the same threads_lock
+ *             gl->lock may be free from here to 13. The glock is CLOSING: no thread opens its word,
+ *             allows a slot, or decides by its holders. The word counts one holder in their place.
+ *   fence 10  fences_begun + 1                     in threads_lock: the number of the fence
+ *             heavy fence                          begins after 10, ends before 11; under no lock
+ *         11  store fences_ended                   in threads_lock, unless it is higher already
+ *   end   12  load  fences_ended                   higher than 9 read; before a threads_lock
+ *         13  load  t->used, acquire               for each slot of the glock, in threads_lock
+ *         14  store s->claimed, and count the holder in gl->fast
+ *         15  load  s->count                       after 13: the uses go to qcount
+ *          8 and 9, and 12 to 15, are under gl->lock. Any thread may do each of these three parts.
  *
  * Why it holds. The heavy fence puts a full fence between two instructions of each thread.
  *
- *   - If 4 comes before that fence, 9 sees the holder. If 4 comes after it, 5 sees 0, and the
+ *   - If 4 comes before that fence, 13 sees the holder. If 4 comes after it, 5 sees 0, and the
  *     thread asks anew. Both may be the case: then the thread takes a claim back.
- *   - If 6 comes before that fence, 9 sees that the holder is gone. If 6 comes after it, 7 sees 0.
+ *   - If 6 comes before that fence, 13 sees that the holder is gone. If 6 comes after it, 7 sees 0.
  *     The thread then takes gl->lock, finds its claim or not, and runs the queue. So no wake-up is
  *     lost.
+ *   - A fence that counts begins after 8: if 12 finds a higher number than 9, then 10 had
+ *     threads_lock after 9, and so 8 is visible to each thread before the heavy fence. A fence that
+ *     goes on at 9 does not count, because for some thread it may have been there before 8. One
+ *     fence serves each glock that was CLOSING before it began, and each closer of these glocks.
+ *     If two closers make a fence each, both count.
+ *   - While the glock is CLOSING no request waits in its list: a request ends the bias before it
+ *     joins. A demand waits, and its work ends the bias. So a thread that 5 or 7 refuses has
+ *     nothing to do for others, and leaves the end to the closer.
  *   - A claimed holder is a counted one. Its thread needs gl->lock to leave glock_nq() or
  *     glock_dq(), because its slot is not allowed any more. So the holder stays in memory while the
  *     closer has the lock.
@@ -47,13 +62,10 @@
  *     destroys a claim.
  *   - Only the thread of a slot allows it, with the lock of the glock. So 5 and 7 never see a word
  *     that another thread made anew. A claim may outlive a new bias of other slots.
- *   - A slot changes its name (1) under threads_lock, after its thread gave the old name up. So 9
- *     to 11 belong to the glock of the closer.
+ *   - A slot changes its name (1) under threads_lock, after its thread gave the old name up. So 13
+ *     to 15 belong to the glock of the closer.
  *   - A slot that is allowed, or has uses to fold, names a glock that exists. The reason is that a
- *     closed word has no such slot, and the word of a freed glock is closed.
- *
- * The heavy fence lies inside gl->lock, and takes some microseconds. A thread that wants the lock
- * meanwhile would have to wait in any case, because the holders are not known before.
+ *     word without a bias has no such slot, and the word of a freed glock has no bias.
  *
  * A bias begins when the word counted GLOCK__BIAS_AFTER grants in one mode without a close. The
  * thread that comes then gets the bias. Once a word is biased to readers, another reader gets it
@@ -98,11 +110,16 @@ struct glock__bias_sum {
 
 /* Adds the uses that slots counted since they were last folded. */
 GLOCK__COLD void glock__bias_fold(struct glock *gl, struct glock__bias_sum *sum);
-/* Step 8. The word was closed before. Returns the number of the first heavy fence that counts. */
+/*
+ * The heavy fences of the process have numbers, in the order in which they begin. The last one that
+ * began, and the last of those that ended. They change under threads_lock. Public for tests.
+ */
+extern uint64_t glock__fences_begun, glock__fences_ended;
+/* Steps 8 and 9. The word was closed before. Returns the number of the first fence that counts. */
 GLOCK__COLD uint64_t glock__bias_refuse(struct glock *gl);
-/* Steps 9 to 11. Returns false, and does nothing, if no fence that counts has ended. */
+/* Steps 12 to 15. Returns false, and does nothing else, if no fence that counts has ended. */
 GLOCK__COLD bool glock__bias_end(struct glock *gl, uint64_t fence, struct glock__bias_sum *sum);
-/* Steps 8 to 11 for one slot of the calling thread, which needs no fence. */
+/* Steps 8 to 15 for one slot of the calling thread, which needs no fence. */
 void glock__bias_give_up(struct glock__thread *t, struct glock__slot *s,
 			 struct glock__bias_sum *sum);
 /* Allows a slot of the calling thread that mode: steps 1 and 2. */
@@ -130,7 +147,7 @@ static inline bool glock__bias_uses(const struct glock__thread *t, const struct 
 /* Tells whether words can be biased in this process. */
 bool glock__bias_possible(void);
 void glock__bias_open(struct glock_space *space);
-/* Makes a heavy fence. Under no lock, because it blocks. */
+/* Steps 10 and 11. Under no lock, because a heavy fence blocks. */
 GLOCK__COLD void glock__bias_fence(struct glock_space *space);
 
 #endif

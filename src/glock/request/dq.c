@@ -202,6 +202,8 @@ int glock_dq_wait(struct glock_holder *pub)
 		return -EDEADLK;
 	while (!err) {
 		gl_lock(gl);
+		if (gl_busy(gl)->fence)
+			glock__fast_close(gl); /* takes a demand in */
 		/* The futex outlives this glock: see struct glock__busy. */
 		done = &gl_busy(gl)->demotes_done;
 		seen = atom_load32(done);

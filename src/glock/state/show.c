@@ -120,13 +120,13 @@ static void dump_one(struct glock *gl, void *arg)
 	for (;;) {
 		d->text.len = 0;
 		gl_lock(gl);
-		glock__fast_fold(gl);
-		if (d->file == GLOCK_FILE_GLSTATS) {
-			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
-		} else {
+		if (d->file != GLOCK_FILE_GLSTATS)
 			glock__fast_close(gl);
+		glock__fast_fold(gl);
+		if (d->file == GLOCK_FILE_GLSTATS)
+			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
+		else
 			one_glock(d, gl);
-		}
 		gl_unlock(gl);
 		if (d->text.len < d->text.size)
 			break;

@@ -21,7 +21,7 @@
  * a closed word runs the queue, because a waiter may need that.
  *
  * A thread that decides by the holders of a glock closes the word first, under gl->lock
- * (glock__fast_close). After that no holder comes by the word, and each holder that is still there
+ * (glock__fast_shut). After that no holder comes by the word, and each holder that is still there
  * needs gl->lock to leave. gl_unlock() opens the word if nothing is pending (glock__fast_update).
  * So the order of requests is kept: no holder comes by the word while another one waits.
  *
@@ -31,8 +31,10 @@
  *
  * A word that is used often gets a bias (publish/bias.h): holders come and go by a slot of their
  * thread, and do not touch the word. Such a word is open. Biased to readers it lacks OPEN_EX.
- * Biased to a thread it counts a holder in EX, which stands for that thread. Closing ends the bias.
- * Then the word counts each holder.
+ * Biased to a thread it counts a holder in EX, which stands for that thread. A bias ends by a heavy
+ * fence, without gl->lock. Until then the word is closed and counts one holder for all with a bias.
+ * Then the word counts each holder. A thread that decides by the holders ends the bias first
+ * (glock__fast_close).
  *
  * While the word is open, its counts of grants begin at glock__fast_base().
  *
