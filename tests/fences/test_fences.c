@@ -555,12 +555,12 @@ static const struct lacking {
 	unsigned int scenario;
 	enum glock__fault fault;
 } lacking[] = {
-    {"the release of a slot's bit in nq", LACKS_RELEASE_OF_USED, 3},
-    {"the release of a slot's bit in dq", LACKS_RELEASE_OF_LEAVE, 0},
-    {"the light fence in nq", LACKS_LIGHT_FENCE, 0},
-    {"the light fence in dq", LACKS_LIGHT_FENCE_LEAVE, 0},
-    {"the acquire of a slot's bit", LACKS_ACQUIRE_OF_USED, 2},
-    {"the heavy fence", LACKS_HEAVY_FENCE, 0},
+    {"the release of a slot's bit in nq", LACKS_RELEASE_OF_USED, 3, GLOCK__FAULT_NONE},
+    {"the release of a slot's bit in dq", LACKS_RELEASE_OF_LEAVE, 0, GLOCK__FAULT_NONE},
+    {"the light fence in nq", LACKS_LIGHT_FENCE, 0, GLOCK__FAULT_NONE},
+    {"the light fence in dq", LACKS_LIGHT_FENCE_LEAVE, 0, GLOCK__FAULT_NONE},
+    {"the acquire of a slot's bit", LACKS_ACQUIRE_OF_USED, 2, GLOCK__FAULT_NONE},
+    {"the heavy fence", LACKS_HEAVY_FENCE, 0, GLOCK__FAULT_NONE},
     {"a fence that begins after step 8", LACKS_NOTHING, 7, GLOCK__FAULT_FENCE_UNDER_WAY_COUNTS},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_bias_fences.c - counts the heavy fences by which biases end, and looks for locks around them.
+ * test_bias_fences.c - counts the heavy fences by which biases end, and looks for locks around
+ * them.
  *
  * The test has a syscall() of its own. It counts calls of membarrier(2), and tries the locks of the
  * glocks during each call.
@@ -88,7 +89,7 @@ static void *reads(void *arg)
 	return NULL;
 }
 
-/* The program runs the work. All glocks are cached, each with a bias to a reader that still runs. */
+/* The program runs the work. Each glock is cached, with a bias to a reader that still runs. */
 static void open_space(pthread_t t[READERS])
 {
 	static const struct glock_type_options type = {

@@ -85,8 +85,7 @@ void glock__fast_bias(struct glock *gl, enum glock_mode mode)
 void glock__fast_unbias(struct glock *gl)
 {
 	assert(gl_held(gl));
-	atom_sub64(&gl->fast,
-		   gl_busy(gl)->bias == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH);
+	atom_sub64(&gl->fast, gl_busy(gl)->bias == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH);
 	gl_busy(gl)->bias = GLOCK_UN;
 	gl_busy(gl)->fence = 0;
 }
@@ -315,9 +314,9 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	assert(!(gh->flags & ~GLOCK__MOVABLE_FLAGS));
-	if (gl_busy(gl)->bias || !gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
-	    gl->lk.held || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
-	    gh_state(gh) & GLOCK__H_LOST ||
+	if (gl_busy(gl)->bias || !gl_space(gl)->fast || !gl_type(gl)->fast ||
+	    atom_load32(&gl_space(gl)->traced) || gl->lk.held ||
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST ||
 	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
 		return;
 	t = glock__thread_in(gl_space(gl));
