@@ -44,8 +44,8 @@ void start_log(void);
 /* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
 /*
- * Gives up the rights of root, and then loads the extension. The folder of the build may be one that
- * only root may enter. Therefore root opens the file first.
+ * Gives up the rights of root, and then loads the extension. Perhaps only root may enter the folder
+ * of the build. Therefore root opens the file first.
  */
 void load_as_nobody(void);
 /* Returns whether SQLite's log has that text. */
