@@ -102,7 +102,7 @@ unsigned int bias_of(struct glock *gl)
 	unsigned int bias;
 
 	gl_lock(gl);
-	bias = gl_busy(gl)->more->bias; /* of the last unlock */
+	bias = gl_busy(gl)->more->bias;
 	gl_unlock(gl);
 	return bias;
 }

@@ -150,7 +150,6 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 		r->refs = gl_refs(gl);
 	b->more->hold = b->hold;
 	b->more->reply = b->reply;
-	b->more->bias = b->fence ? GLOCK_UN : b->bias;
 	if (b->lent && b->lent->changed)
 		glock__publish_policy(gl);
 	if (gl->flags & GLOCK__F_EDITED) {

@@ -445,7 +445,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 
 	assert(gl_held(gl));
 	/* No request waits beside a bias. If a demand waits, its work ends the bias. */
-	if (gl_busy(gl)->bias) {
+	if (__builtin_expect(gl_busy(gl)->bias, 0)) {
 		assert(!glock__first_waiter(gl));
 		gl_busy(gl)->must_run = false;
 		return;

@@ -75,7 +75,7 @@ void glock__fast_bias(struct glock *gl, enum glock_mode mode)
 	uint64_t base = glock__fast_base(gl);
 
 	assert(gl_held(gl));
-	gl_busy(gl)->bias = (uint8_t)mode;
+	gl_busy(gl)->bias = gl_busy(gl)->more->bias = (uint8_t)mode;
 	if (mode == GLOCK_EX)
 		atom_add64(&gl->fast, GLOCK__FAST_EX);
 	else
@@ -86,24 +86,31 @@ void glock__fast_unbias(struct glock *gl)
 {
 	assert(gl_held(gl));
 	atom_sub64(&gl->fast, gl_busy(gl)->bias == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH);
-	gl_busy(gl)->bias = GLOCK_UN;
+	gl_busy(gl)->bias = gl_busy(gl)->more->bias = GLOCK_UN;
 	gl_busy(gl)->fence = 0;
+}
+
+/* Begins to end the bias. */
+GLOCK__COLD static void revoke_bias(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	if (b->bias == GLOCK_SH)
+		atom_add64(&gl->fast, GLOCK__FAST_SH);
+	b->fence = glock__bias_refuse(gl);
+	b->more->bias = GLOCK_UN;
 }
 
 void glock__fast_shut_open(struct glock *gl)
 {
 	uint64_t open = atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS;
-	struct glock__busy *b = gl_busy(gl);
 
-	if (open) {
-		atom_sub64(&gl->fast, open + glock__fast_base(gl));
-		fold(gl, false);
-	}
-	if (!b->bias || b->fence)
+	if (gl_busy(gl)->bias && !gl_busy(gl)->fence)
+		revoke_bias(gl);
+	if (!open)
 		return;
-	if (b->bias == GLOCK_SH)
-		atom_add64(&gl->fast, GLOCK__FAST_SH);
-	b->fence = glock__bias_refuse(gl);
+	atom_sub64(&gl->fast, open + glock__fast_base(gl));
+	fold(gl, false);
 }
 
 /* The lock manager's demand came while the holders were not known. */
@@ -245,12 +252,13 @@ void glock__fast_update(struct glock *gl)
 		return;
 	}
 	open = open_bits(gl);
-	if (b->bias && !may_keep_bias(gl, open))
-		glock__fast_shut(gl);
-	if (b->fence)
-		return;
-	if (b->bias)
+	if (b->bias) {
+		if (!may_keep_bias(gl, open))
+			glock__fast_shut(gl);
+		if (b->fence)
+			return; /* the holders are not known */
 		open &= ~(uint64_t)GLOCK__FAST_OPEN_EX;
+	}
 	if ((atom_load64(&gl->fast) & GLOCK__FAST_OPEN_BITS) == open)
 		return;
 	if (!b->bias)
