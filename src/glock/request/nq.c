@@ -68,7 +68,7 @@ static int mistake(struct glock *gl, const struct glock__holder *gh, const char 
 	return -EINVAL;
 }
 
-/* The fd of a notifier is the same in a child of its process. The child must not make it readable. */
+/* A child has the fd of its parent's notifier. The child must not make that fd readable. */
 static int check_notifier(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & GLOCK__NOTIFIES))
