@@ -138,6 +138,7 @@ static void recover_named(void *arg, const struct glock_node *dead)
 	SAME(dead->pid, expected.pid);
 	SAME(dead->self, 0);
 	SAME(strcmp(dead->name, expected.name), 0);
+	SAME(glock_nodes(space, NULL, 0), 1); /* the dead one is no member */
 	shared->cell[6]++;
 }
 

@@ -267,6 +267,48 @@ static void simulate_recovers(void **state)
 	assert_true(all > 60 && again > 5);
 }
 
+/* ---- several locks ---- */
+
+/* Node 0 keeps a lock for a minute. Node 1 asks for it in its 60th retry. */
+static int waits_for_several(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock_holder gh;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg;
+	if (err)
+		return err;
+	if (node)
+		glock_sim_sleep(3000000000);
+	glock_holder_init(&gh, gl[0], GLOCK_EX, node ? GLOCK_ASYNC : 0);
+	err = glock_nq(&gh);
+	if (!node)
+		glock_sim_sleep(60000000000);
+	if (!node || err)
+		return err ? err : glock_dq(&gh) ? -1 : close_it(space, gl);
+	trace = (uint64_t)glock_sim_now();
+	if (glock_async_wait(1, &gh, 60) != -ESTALE)
+		glock_sim_fail("it was granted");
+	trace = (uint64_t)glock_sim_now() - trace;
+	return close_it(space, gl);
+}
+
+/* The wait and the sleep after it take 10 s at most. They are long with so many retries. */
+static void simulate_async_wait(void **state)
+{
+	uint64_t longest = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		assert_int_equal(run_with(seed, 2, 0, waits_for_several, NULL), 0);
+		assert_in_range(trace, 3000000000, 20000000000);
+		longest = trace > longest ? trace : longest;
+	}
+	assert_true(longest > 6000000000);
+}
+
 /* ---- threads ---- */
 
 static void a_thread(void *arg)
@@ -456,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(simulate_excludes), cmocka_unit_test(simulate_deaths),
 	    cmocka_unit_test(simulate_recovers), cmocka_unit_test(simulate_repeats),
+	    cmocka_unit_test(simulate_async_wait),
 	    cmocka_unit_test(simulate_threads),  cmocka_unit_test(simulate_finds_what_is_wrong),
 	    cmocka_unit_test(simulate_options),
 	};
