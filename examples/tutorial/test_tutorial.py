@@ -8,12 +8,14 @@
 # examples/tutorial.
 
 import os
+import random
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE, BUILD = sys.argv[1:3]
 CC = [shutil.which(sys.argv[3]), *sys.argv[4:]]  # the whole path, because the test puts a cc before it
@@ -56,6 +58,36 @@ def check_command(command, expected, env):
     result(output == expected, f"$ {command}", f"expected:\n{expected}got:\n{output}")
 
 
+def check_killed_workers(env):
+    """Three processes take jobs, and some are killed. Only the job of a killed one is begun again."""
+    jobs, kills, home = 300, 12, env["HOME"]
+    with open(os.path.join(home, "work_queue.c"), encoding="utf-8") as f:
+        source = f.read()
+    for old, new in (("JOBS = 4", f"JOBS = {jobs}"),
+                     ("int main(void)\n{", "int main(void)\n{\n\tsetvbuf(stdout, NULL, _IOLBF, 0);")):
+        assert old in source
+        source = source.replace(old, new)
+    with open(os.path.join(home, "killed.c"), "w", encoding="utf-8") as f:
+        f.write(source)
+    subprocess.run(["sh", "-c", "cc killed.c $(pkg-config --cflags --libs glock) -o killed && rm -f jobs"],
+                   env=env, cwd=home, timeout=120, check=True)
+    with open(os.path.join(home, "log"), "a", encoding="utf-8") as log:
+        def start():
+            return subprocess.Popen(["./killed"], env=env, cwd=home, stdout=log)
+
+        workers = [start() for _ in range(3)]
+        for i in range(kills):
+            time.sleep(random.random() / 50)
+            workers[i % 3].kill()
+            workers[i % 3].wait()
+            workers[i % 3] = start()
+        codes = [w.wait(timeout=120) for w in workers]
+    with open(os.path.join(home, "log"), encoding="utf-8") as log:
+        done = re.findall(r"does job (\d+)$", log.read(), re.M)
+    result(set(done) == set(map(str, range(jobs))) and len(done) <= jobs + kills and not any(codes),
+           "killed workers lose no job", f"{len(set(done))} jobs, {len(done)} begun, exit {codes}")
+
+
 def environment(folder):
     """cc is the build's compiler, pkg-config finds the library of the build.
 
@@ -89,6 +121,7 @@ def main():
             for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
                 check_command(command, expected, env)
                 run.update(re.findall(r"\./(\w+)", command))
+        check_killed_workers(env)
     finally:
         shutil.rmtree(folder)
     there = {f[:-2] for f in os.listdir(PROGRAMS) if f.endswith(".c")}

@@ -6,14 +6,11 @@
  * happen next, chance takes one. The library is the one that ships, built with GLOCK_ATOM_HOOKS, so
  * that tasks stop at its atomics.
  */
-#include "glock-sim.h"
-
 #include "glock/core/log.h"
 #include "glock/publish/thread.h"
 #include "glock/space/open.h"
-#include "lockman/sim/sim.h"
 
-#include "task.h"
+#include "run_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,38 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS 1000000ll
-
-enum { STEPS = 1000000, WORKERS = 4, NO_NODE = GLOCK_SIM_NODES, DEATH_ODDS = 64 };
-
-struct node {
-	unsigned int index;
-	struct glock_space *space;    /* NULL: not open */
-	struct task *worker[WORKERS]; /* threads of the library */
-	unsigned int n_workers;
-	bool opening;   /* the lock manager has the node, the library not yet */
-	bool receiving; /* a task delivers a message */
-	bool runs;      /* its program has not returned */
-	int64_t start;  /* when it starts again; INT64_MAX: it runs, or has ended */
-};
+enum { STEPS = 1000000, NO_NODE = GLOCK_SIM_NODES, DEATH_ODDS = 64 };
 
 struct thread {
 	void (*fn)(void *arg);
 	void *arg;
 };
 
-struct run {
-	struct glock_sim_options o;
-	struct glock__sim *sim;
-	struct tasks tasks;
-	struct node node[GLOCK_SIM_NODES];
-	uint64_t steps;
-	unsigned int deaths;
-	size_t picked; /* the message that comes next */
-	char trouble[256];
-};
-
-static struct run *run; /* the run that goes on; NULL: none */
+struct run *run;
 
 /* ---- what is wrong ---- */
 
@@ -120,11 +93,14 @@ static void sim_join(void *arg, struct glock_space *space)
 	nd->n_workers = 0;
 }
 
-/* Before a node leaves: waits for the task that delivers a message to it. */
+/*
+ * Before a node leaves: waits for the task that delivers a message to it, and for recoveries. A
+ * recovery may withdraw its own node.
+ */
 static void sim_leave(void *watcher, unsigned int n)
 {
 	(void)watcher;
-	while (run->node[n].receiving)
+	while (run->node[n].receiving || (run->node[n].recovers && !glock__tls()->id.recovers))
 		task_sleep(glock__sim_now(run->sim) + MS / 10);
 }
 
@@ -169,11 +145,13 @@ static int open_here(const char *name, const struct glock_space_options *options
 	nd->opening = true;
 	err = glock__space_open(name, &o, lm, &env, space);
 	nd->opening = false;
-	if (err)
+	if (err) {
 		lm->ops->free(lm);
-	else
-		nd->space = *space;
-	return err;
+		return err;
+	}
+	nd->space = *space;
+	recovery_opened();
+	return 0;
 }
 
 /* The space is closed: the node may open another one. */
@@ -232,6 +210,7 @@ static bool may_die(const struct node *nd)
 static void kill_node(struct node *nd)
 {
 	tasks_kill(nd->index);
+	recovery_killed(nd);
 	glock__space_kill(nd->space);
 	tasks_reap();
 	*nd = (struct node){.index = nd->index,
@@ -279,8 +258,7 @@ static void consider(struct event *best, int64_t at, enum kind kind, unsigned in
 	best->i = i;
 }
 
-/* Tells whether a node is not ready yet for the news that another one died. */
-static bool any_opening(void)
+bool run_any_opening(void)
 {
 	bool any = false;
 
@@ -300,7 +278,8 @@ static void consider_messages(struct event *best)
 		enum glock__sim_to to = glock__sim_to(run->sim, i, &node, &order);
 		bool here = to == GLOCK__SIM_NODE;
 
-		if ((here && run->node[node].receiving) || (to == GLOCK__SIM_ALL && any_opening()))
+		if ((here && run->node[node].receiving) ||
+		    (to == GLOCK__SIM_ALL && run_any_opening()))
 			continue;
 		run->picked = i;
 		consider(best, glock__sim_due(run->sim, i), MESSAGE, here ? node : NO_NODE);
@@ -410,7 +389,8 @@ static int run_all(void)
 					    .delay_max = 3 * MS,
 					    .notice = 100 * MS,
 					    .recovery = 300 * MS,
-					    .on_leave = sim_leave};
+					    .on_leave = sim_leave,
+					    .on_recovered = recovery_begin};
 	int err;
 
 	run->sim = glock__sim_new(&p);
@@ -424,6 +404,7 @@ static int run_all(void)
 	if (err)
 		report(err);
 	end_nodes();
+	recovery_forget();
 	tasks_close(&run->tasks);
 	glock__sim_free(run->sim);
 	return err;

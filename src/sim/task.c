@@ -65,7 +65,7 @@ static void run_to_end(void *arg)
 struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 {
 	/* The load is an atomic of the library, at which a task that starts this one may stop. */
-	uint32_t generation = glock__generation_word ? glock__generation() : 0;
+	uint32_t generation = glock__generation();
 	unsigned int i = 0;
 	struct task *t;
 

@@ -98,7 +98,7 @@ static void recover(void *arg, const struct glock_peer *dead)
 	shared->cell[6]++;
 }
 
-static void begin_recovering(void)
+static void begin_recovering(const char *name)
 {
 	static const struct glock_type_options inode = {.size = sizeof(inode),
 							.type = GLOCK_INODE,
@@ -111,7 +111,7 @@ static void begin_recovering(void)
 					      .recover = recover,
 					      .recover_arg = &space};
 
-	SAME(glock_space_open("recovery", &options, &space), 0);
+	SAME(glock_space_open(name, &options, &space), 0);
 	gl = get(space, GLOCK_INODE, 1);
 }
 
@@ -138,6 +138,7 @@ static void recover_named(void *arg, const struct glock_node *dead)
 	SAME(dead->pid, expected.pid);
 	SAME(dead->self, 0);
 	SAME(strcmp(dead->name, expected.name), 0);
+	SAME(glock_nodes(space, NULL, 0), 1); /* the dead one is no member */
 	shared->cell[6]++;
 }
 
@@ -184,12 +185,46 @@ static void recovery_names_the_node(void)
 	SAME(glock_space_close(space), 0);
 }
 
+/* Opens the space alone. Then the process closes the space, or dies with a lock in EX. */
+static void is_alone(void *dies)
+{
+	struct glock_node nodes[2] = {{.size = sizeof(*nodes)}};
+	struct glock_holder gh;
+
+	SAME(glock_space_open("one_member_after_the_other", NULL, &space), 0);
+	gl = get(space, GLOCK_INODE, 1);
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	SAME(glock_nodes(space, nodes, COUNT(nodes)), 1);
+	shared->cell[0] = nodes[0].id;
+	if (dies)
+		raise(SIGKILL);
+	SAME(glock_dq(&gh), 0);
+	glock_put(gl);
+	SAME(glock_space_close(space), 0);
+}
+
+/* No member has the id of an earlier one, also if the space had no members in between. */
+static void one_member_after_the_other(void)
+{
+	uint64_t id[6];
+
+	for (size_t i = 0; i < COUNT(id); i++) {
+		if (i % 2)
+			join_killed(start(is_alone, &space));
+		else
+			join(start(is_alone, NULL));
+		id[i] = shared->cell[0];
+		for (size_t k = 0; k < i; k++)
+			CHECK(id[k] != id[i]);
+	}
+}
+
 static void recovery(void)
 {
 	struct glock_holder gh;
 
 	opener = pthread_self();
-	begin_recovering();
+	begin_recovering("recovery");
 	for (uint64_t i = 0; i < 20; i++) {
 		pid_t pid;
 
@@ -209,12 +244,52 @@ static void recovery(void)
 	SAME(shared->cell[6], 20);
 }
 
+/* The lock manager may give this process the lock before the recovery. It must not keep it then. */
+static void wants_the_lock(void *waits)
+{
+	struct glock_holder gh;
+
+	begin();
+	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+	shared->cell[7] = 1;
+	if (waits)
+		SAME(glock_wait(&gh, 0, 0), 0);
+	UNTIL(glock_poll(&gh));
+	SAME(shared->plain[0], 2); /* repaired */
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
+/* Another process waits for the lock that is repaired. It asked before the recovery did. */
+static void recovery_of_a_wanted_lock(void)
+{
+	opener = pthread_self();
+	begin_recovering("recovery_of_a_wanted_lock");
+	for (uint64_t i = 0; i < 6; i++) {
+		pid_t dies, waits;
+
+		shared->cell[0] = shared->cell[7] = 0;
+		dies = start(dies_half_done, NULL);
+		shared->cell[5] = (uint64_t)dies;
+		UNTIL(shared->cell[0]);
+		waits = start(wants_the_lock, i % 2 ? &space : NULL);
+		UNTIL(shared->cell[7]);
+		SAME(kill(dies, SIGKILL), 0);
+		join(waits);
+		join_killed(dies);
+		SAME(shared->cell[6], i + 1);
+	}
+	end();
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
 	    {"deaths", deaths, "local"},
 	    {"recovery", recovery, "local"},
+	    {"recovery_of_a_wanted_lock", recovery_of_a_wanted_lock, "local"},
 	    {"recovery_names_the_node", recovery_names_the_node, "local"},
+	    {"one_member_after_the_other", one_member_after_the_other, "local"},
 	};
 
 	return run_tests(tests, COUNT(tests));

@@ -163,6 +163,56 @@ static void peers_hold_or_wait(void)
 	end();
 }
 
+/* A process that opens the space twice is two members. */
+static void a_process_with_two_nodes(void)
+{
+	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}}, its[3] = {{.size = sizeof(*its)}};
+	struct glock_space *second;
+	int self;
+
+	begin();
+	second = open_space(NULL, 0, 0);
+	SAME(glock_nodes(space, nodes, COUNT(nodes)), 2);
+	SAME(glock_nodes(second, its, COUNT(its)), 2);
+	self = nodes[0].self ? 0 : 1;
+	SAME(nodes[self].self, 1);
+	SAME(nodes[!self].self, 0);
+	for (size_t i = 0; i < 2; i++)
+		SAME(its[i].self, its[i].id == nodes[!self].id);
+	SAME(glock_space_close(second), 0);
+	end();
+}
+
+static void *holds_for_another(void *arg)
+{
+	SAME(glock_nq(arg), 0);
+	shared->cell[1] = (uint64_t)gettid();
+	UNTIL(shared->cell[2]);
+	SAME(glock_dq(arg), 0);
+	return NULL;
+}
+
+/* A holder is named by its thread, whichever thread asks, also if it came by the fast path. */
+static void holders_of_threads(void)
+{
+	struct glock_holder_info info[2] = {{.size = sizeof(*info)}};
+	struct glock_holder gh;
+	pthread_t thread;
+
+	begin();
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	SAME(glock_dq(&gh), 0);
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	SAME(pthread_create(&thread, NULL, holds_for_another, &gh), 0);
+	UNTIL(shared->cell[1]);
+	SAME(glock_holders(gl, info, COUNT(info)), 1);
+	SAME(info[0].pid, shared->cell[1]);
+	CHECK(info[0].pid != gettid());
+	shared->cell[2] = 1;
+	SAME(pthread_join(thread, NULL), 0);
+	end();
+}
+
 /* Only "local" has tokens. */
 static void local_is_the_default(void)
 {
@@ -228,6 +278,8 @@ int main(void)
 	    {"names_for_dlm", names_for_dlm, "none"},
 	    {"at_most_32_peers", at_most_32_peers, "local"},
 	    {"peers_hold_or_wait", peers_hold_or_wait, "local"},
+	    {"a_process_with_two_nodes", a_process_with_two_nodes, "local"},
+	    {"holders_of_threads", holders_of_threads, NULL},
 	    {"local_is_the_default", local_is_the_default, "local"},
 	    {"prints_nothing", prints_nothing, NULL},
 	};

@@ -141,6 +141,26 @@ static void policy_has_a_bound(void **state)
 	assert_int_equal(glock__look(gl).hold, 200 * RIG_MS);
 }
 
+static int64_t idle_wait(int64_t hand_over)
+{
+	int64_t ns;
+
+	know((struct glock__hold_policy){.release = (uint32_t)hand_over});
+	gl_lock(gl);
+	ns = glock__hold_idle(gl);
+	gl_unlock(gl);
+	return ns;
+}
+
+/* TRY_IDLE waits for four hand-overs, for 50 ms at least and for 1 s at most. */
+static void policy_try_idle_has_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(idle_wait(100 * H), 400 * RIG_MS);
+	assert_int_equal(idle_wait(300 * H), 1000 * RIG_MS);
+	assert_int_equal(idle_wait(H), 50 * RIG_MS);
+}
+
 /* With z = H / 10 and c = 0.75 H the chance must be above 0.4545. */
 static void policy_if_it_pays(void **state)
 {
@@ -459,6 +479,7 @@ int main(void)
 	    POLICY_TEST(policy_two_hand_overs),
 	    POLICY_TEST(policy_sees_two_hand_overs),
 	    POLICY_TEST(policy_has_a_bound),
+	    POLICY_TEST(policy_try_idle_has_bounds),
 	    POLICY_TEST(policy_if_it_pays),
 	    POLICY_TEST(policy_if_it_does_not_pay),
 	    POLICY_TEST(policy_patience),

@@ -513,6 +513,75 @@ static void machine_frozen_replies(void **state)
 	glock_put(other);
 }
 
+/* Leaves the lock that a frozen grant gave, and waits for the thaw. Then asks again. */
+static void given_up_until_the_thaw(struct glock *gl, struct glock_holder *gh)
+{
+	assert_int_equal(rig.asked_mode, GLOCK__NL); /* at once, also within the hold time */
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	rig_pass(201 * RIG_MS);
+	assert_null(rig.open);
+	assert_false(glock_poll(gh));
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	rig_answer(0);
+	assert_int_equal(glock_wait(gh, 0, 0), 0);
+	rig_dq(gh);
+}
+
+/*
+ * The node that recovers may want a lock of which another node has a frozen grant. The demand may
+ * come before the grant.
+ */
+static void machine_frozen_gives_way(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_RGRP, 1);
+
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		rig_nq(&a, gl, GLOCK_EX, GLOCK_NOCACHE);
+		rig.lm.events->block(rig.space);
+		if (early)
+			rig_bast(gl, GLOCK__EX);
+		rig_answer(0);
+		if (!early)
+			rig_bast(gl, GLOCK__EX);
+		/* neither bh nor lock */
+		rig_expect(early ? "th:EX:0 convert:EX:quecvt callback:UN:remote th:UN:1 inval:1 "
+				   "convert:NL"
+				 : "th:EX:0 ask:EX callback:UN:remote th:UN:1 inval:1 convert:NL");
+		given_up_until_the_thaw(gl, &a);
+		rig_answer(0); /* NOCACHE */
+		rig_expect("th:EX:0 convert:EX:quecvt bh:EX lock callback:UN:local unlock_op "
+			   "th:UN:1 inval:1 convert:NL");
+	}
+	glock_put(gl);
+}
+
+/* A lock that a holder with RECOVER brought here is no cached lock before the thaw. */
+static void machine_recovered_lock_is_kept_back(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.lm.events->block(rig.space);
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_RECOVER);
+	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_NOBLOCK | GLOCK_NOPID);
+	assert_int_equal(glock_nq(&b), -ECHILD);
+	rig_dq(&a);
+	assert_int_equal(glock_nq(&b), -ECHILD);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&b));
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_RECOVER | GLOCK_NOPID);
+	assert_true(glock_poll(&a));
+	rig_dq(&a);
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	glock_put(gl);
+}
+
 /*
  * A lock manager reports both under a lock of its own. So thaw touches no glock, because that may
  * give a lock back. If another recovery begins before the work runs, its own grants stay held back.
@@ -685,6 +754,8 @@ int main(void)
 	    RIG_TEST(machine_cancel_in_the_middle),
 	    RIG_TEST(machine_fifo),
 	    RIG_TEST(machine_frozen_replies),
+	    RIG_TEST(machine_frozen_gives_way),
+	    RIG_TEST(machine_recovered_lock_is_kept_back),
 	    RIG_TEST(machine_thaw_is_left_to_the_work),
 	    RIG_TEST(machine_lock_and_unlock),
 	    RIG_TEST(machine_lock_fails),

@@ -303,6 +303,13 @@ static void notify_deadline_in_an_operation(void **state)
 
 /* ---- forks ---- */
 
+/* This test is the first one: no space of this process was opened before. */
+static void notify_before_a_space(void **state)
+{
+	(void)state;
+	assert_int_equal(glock_notifier_open(&notifier), -ECHILD);
+}
+
 static void notify_fork(void **state)
 {
 	struct glock_holder *gh;
@@ -330,11 +337,35 @@ static void notify_fork(void **state)
 	rig_dq(&c);
 }
 
+/* A child with a space of its own does not make the fd of its parent readable. */
+static void notify_of_the_parent(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork_quietly();
+	assert_true(pid >= 0);
+	if (!pid) {
+		const struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+		struct glock_space *space;
+
+		_exit(glock_space_open("notify", &o, &space) ||
+		      glock_get(space, GLOCK_NONDISK, 1, &gl) ||
+		      ask(&a, GLOCK_SH, 0, 0) != -ECHILD);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(readable());
+	assert_null(next());
+}
+
 #define NOTIFY_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(notify_before_a_space),
 	    NOTIFY_TEST(notify_grants),
 	    NOTIFY_TEST(notify_failures),
 	    NOTIFY_TEST(notify_dropped),
@@ -347,6 +378,7 @@ int main(void)
 	    NOTIFY_TEST(notify_deadline_lets_go),
 	    NOTIFY_TEST(notify_deadline_in_an_operation),
 	    NOTIFY_TEST(notify_fork),
+	    NOTIFY_TEST(notify_of_the_parent),
 	};
 
 	return RUN_TESTS(tests);

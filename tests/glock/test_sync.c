@@ -174,6 +174,29 @@ static void sync_of_a_space(void **state)
 	glock_put(other);
 }
 
+/* Each call fails in another way. */
+static void fails_otherwise(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	(void)on, (void)gh;
+	if (!strcmp(op, "xmote_th"))
+		rig.th_error = rig.th_error == -EIO ? -ENOSPC : -EIO;
+}
+
+static void sync_returns_the_first_error(void **state)
+{
+	(void)state;
+	other = rig_glock(GLOCK_INODE, 2);
+	rig_leave_cached(&a, gl);
+	rig_leave_cached(&a, other);
+	*rig.log = '\0';
+	rig.in_op = fails_otherwise;
+	assert_int_equal(glock_space_sync(rig.space), -EIO);
+	rig_expect("th:EX:3 th:EX:3");
+	rig.in_op = NULL;
+	rig.th_error = 0;
+	glock_put(other);
+}
+
 /* ---- threads ---- */
 
 static atomic_int writing, may_end, overlaps, syncs, unlocks;
@@ -285,6 +308,7 @@ int main(void)
 	    SYNC_TEST(sync_then_dq_in_it),
 	    SYNC_TEST(sync_before_a_demand),
 	    SYNC_TEST(sync_of_a_space),
+	    SYNC_TEST(sync_returns_the_first_error),
 	    cmocka_unit_test(sync_beside_no_operation),
 	};
 

@@ -156,6 +156,159 @@ static void simulate_repeats(void **state)
 	assert_true(differ > 15);
 }
 
+/* ---- recovery ---- */
+
+static uint64_t member[GLOCK_SIM_NODES]; /* ids; 0: the node has not told it */
+static struct {
+	uint64_t id;
+	int begun, ended;
+} deaths[32];
+static struct glock *repaired[GLOCK_SIM_NODES]; /* NULL: not opened yet, or about to close */
+static int recovering[GLOCK_SIM_NODES];
+
+static void on_member_death(void *arg, unsigned int node)
+{
+	on_death(arg, node);
+	repaired[node] = NULL;
+	recovering[node] = 0;
+	if (member[node])
+		deaths[threads++].id = member[node];
+	member[node] = 0;
+}
+
+static void repair(struct glock *gl)
+{
+	struct glock_holder gh;
+
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_RECOVER);
+	if (glock_nq(&gh))
+		glock_sim_fail("a request of the recovery");
+	glock_sim_sleep(glock_sim_random(300000000));
+	glock_dq(&gh);
+}
+
+/* May run before glock_space_open() returns. Repairs what lock 0 protects, if the node can. */
+static void recover(void *arg, const struct glock_node *node)
+{
+	const unsigned int here = glock_sim_node();
+	int i = 0;
+
+	(void)arg;
+	while (i < threads && deaths[i].id != node->id)
+		i++;
+	if (i == threads)
+		return; /* it died before it told its id */
+	if (deaths[i].ended)
+		glock_sim_fail("a death is recovered twice");
+	if (strncmp(node->name, "node ", 5) || (unsigned)atoi(node->name + 5) != node->slot)
+		glock_sim_fail("the name of the dead node");
+	deaths[i].begun++;
+	recovering[here]++;
+	if (repaired[here])
+		repair(repaired[here]);
+	recovering[here]--;
+	deaths[i].ended++;
+}
+
+static int recovers(void *arg, unsigned int node)
+{
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .log = on_log, .recover_node = recover};
+	struct glock_node nodes[GLOCK_SIM_NODES] = {{.size = sizeof(*nodes)}};
+	struct glock_space *space;
+	struct glock *gl[2];
+	int err = glock_space_open("test", &o, &space), n;
+
+	(void)arg;
+	for (uint64_t i = 0; i < 2 && !err; i++)
+		err = glock_get(space, GLOCK_INODE, i, &gl[i]);
+	if (err)
+		return err;
+	repaired[node] = gl[0];
+	n = glock_nodes(space, nodes, GLOCK_SIM_NODES);
+	for (int i = 0; i < n; i++)
+		member[node] = nodes[i].self ? nodes[i].id : member[node];
+	for (int i = 0; i < threads; i++)
+		if (deaths[i].id == member[node])
+			glock_sim_fail("a dead member had this id");
+	for (int i = 0; i < 8 && !err; i++)
+		err = take(gl[i % 2]);
+	repaired[node] = NULL;
+	while (recovering[node])
+		glock_sim_sleep(1000000);
+	return err ? err : close_it(space, gl);
+}
+
+/* One living node recovers each death, or the next node that opens the space. */
+static void simulate_recovers(void **state)
+{
+	struct glock_sim_options o = {.size = sizeof(o),
+				      .deaths = 6,
+				      .node = recovers,
+				      .died = on_member_death,
+				      .log = on_log};
+	int all = 0, again = 0;
+
+	(void)state;
+	for (o.seed = 0; o.seed < 60; o.seed++) {
+		o.nodes = 1 + o.seed % 5;
+		memset(member, 0, sizeof(member));
+		memset(deaths, 0, sizeof(deaths));
+		*messages = 0;
+		dead = threads = 0;
+		if (glock_sim_run(&o))
+			fail_msg("%s", messages);
+		for (int i = 0; i < threads; i++) {
+			assert_int_equal(deaths[i].ended, 1);
+			again += deaths[i].begun > 1;
+		}
+		all += threads;
+	}
+	assert_true(all > 60 && again > 5);
+}
+
+/* ---- several locks ---- */
+
+/* Node 0 keeps a lock for a minute. Node 1 asks for it in its 60th retry. */
+static int waits_for_several(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock_holder gh;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg;
+	if (err)
+		return err;
+	if (node)
+		glock_sim_sleep(3000000000);
+	glock_holder_init(&gh, gl[0], GLOCK_EX, node ? GLOCK_ASYNC : 0);
+	err = glock_nq(&gh);
+	if (!node)
+		glock_sim_sleep(60000000000);
+	if (!node || err)
+		return err ? err : glock_dq(&gh) ? -1 : close_it(space, gl);
+	trace = (uint64_t)glock_sim_now();
+	if (glock_async_wait(1, &gh, 60) != -ESTALE)
+		glock_sim_fail("it was granted");
+	trace = (uint64_t)glock_sim_now() - trace;
+	return close_it(space, gl);
+}
+
+/* The wait and the sleep after it take 10 s at most. They are long with so many retries. */
+static void simulate_async_wait(void **state)
+{
+	uint64_t longest = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		assert_int_equal(run_with(seed, 2, 0, waits_for_several, NULL), 0);
+		assert_in_range(trace, 3000000000, 20000000000);
+		longest = trace > longest ? trace : longest;
+	}
+	assert_true(longest > 6000000000);
+}
+
 /* ---- threads ---- */
 
 static void a_thread(void *arg)
@@ -313,7 +466,7 @@ static int odd_calls(void *arg, unsigned int node)
 		glock_sim_fail("token");
 	meet(2);
 	if (glock_nodes(space, nodes, 3) != 2 || !nodes[node].self || nodes[!node].self ||
-	    nodes[node].id != node)
+	    nodes[node].slot != node || nodes[0].id == nodes[1].id)
 		glock_sim_fail("members");
 	meet(4);
 	return close_it(space, gl);
@@ -343,11 +496,10 @@ static void simulate_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(simulate_excludes),
-	    cmocka_unit_test(simulate_deaths),
-	    cmocka_unit_test(simulate_repeats),
-	    cmocka_unit_test(simulate_threads),
-	    cmocka_unit_test(simulate_finds_what_is_wrong),
+	    cmocka_unit_test(simulate_excludes), cmocka_unit_test(simulate_deaths),
+	    cmocka_unit_test(simulate_recovers), cmocka_unit_test(simulate_repeats),
+	    cmocka_unit_test(simulate_async_wait),
+	    cmocka_unit_test(simulate_threads),  cmocka_unit_test(simulate_finds_what_is_wrong),
 	    cmocka_unit_test(simulate_options),
 	};
 

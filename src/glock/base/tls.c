@@ -74,7 +74,8 @@ bool glock__thread_lives(pid_t tid)
 
 /* ---- forks ---- */
 
-uint32_t *glock__generation_word;
+static uint32_t no_generation; /* stays 0 */
+uint32_t *glock__generation_word = &no_generation;
 static uint32_t last_generation; /* a child begins with the value of its parent */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -115,7 +116,7 @@ int glock__new_generation(uint32_t *generation, void (*forked)(void))
 	uint32_t none = 0;
 
 	pthread_once(&once, make_word);
-	if (!glock__generation_word)
+	if (glock__generation_word == &no_generation)
 		return -ENOMEM;
 	*generation = glock__generation();
 	if (*generation)

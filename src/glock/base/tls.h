@@ -131,7 +131,7 @@ const char *glock__thread_name(void);
 /* Tells whether that thread of this process still runs. With hooks the program defines it. */
 bool glock__thread_lives(pid_t tid);
 
-/* Points to the generation of the process once a space was opened. */
+/* Points to the generation of the process, or to 0 before a space was opened. */
 extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
 
 /*

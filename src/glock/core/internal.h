@@ -230,7 +230,7 @@ struct glock__busy {
 	bool trim;             /* the pool of lent records is too full, see lent.h */
 	bool demanded;         /* another node was the first to want the demote */
 	bool measure_next;     /* the use time of the next holder is to be measured */
-	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
+	bool recover_first;    /* until the thaw only holders with RECOVER are let in */
 	uint8_t bias;          /* SH: biased to readers, EX: to a thread, UN: not; see bias.h */
 	uint8_t bias_demand;   /* demote_state of demands that wait for the end of the bias */
 	int64_t bias_demanded; /* the time of the first of them */

@@ -132,8 +132,8 @@ struct glock_space {
 	 *   closing        glock_space_close()    never                no new glock, no new holder
 	 *
 	 * A glock adds two states of its own. With GLOCK__F_FROZEN its reply waits for the thaw.
-	 * With recover_first a holder with RECOVER was let in, and the other waiters wait for the
-	 * thaw.
+	 * With recover_first a holder with RECOVER was let in, or the glock gave up a frozen grant.
+	 * The other waiters wait for the thaw.
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;

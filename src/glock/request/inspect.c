@@ -57,7 +57,7 @@ static void entries_add(struct entries *e, const void *entry, size_t size)
 /* A space that no other process shares has one member. */
 static void only_member(struct entries *e)
 {
-	struct glock_node node = {.self = 1, .pid = getpid()};
+	struct glock_node node = {.id = 1, .self = 1, .pid = getpid()};
 
 	snprintf(node.name, sizeof(node.name), "%s", glock__thread_name());
 	entries_add(e, &node, sizeof(node));

@@ -68,6 +68,19 @@ static int mistake(struct glock *gl, const struct glock__holder *gh, const char 
 	return -EINVAL;
 }
 
+/* A child has the fd of its parent's notifier. The child must not make that fd readable. */
+static int check_notifier(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gh->flags & GLOCK__NOTIFIES))
+		return 0;
+	if (!(gh->flags & GLOCK_ASYNC))
+		return mistake(gl, gh, "a notifier is only for requests with ASYNC");
+	if (gh->notifier->generation == glock__generation())
+		return 0;
+	(void)mistake(gl, gh, "the notifier is of another process; open one in this process");
+	return -ECHILD;
+}
+
 static int check_request(struct glock *gl, const struct glock__holder *gh)
 {
 	struct glock_space *space = gl_space(gl);
@@ -89,13 +102,11 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_PRIORITY &&
 	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
 		return mistake(gl, gh, "PRIORITY is only for journals, during a recovery");
-	if (gh->flags & GLOCK__NOTIFIES && !(gh->flags & GLOCK_ASYNC))
-		return mistake(gl, gh, "a notifier is only for requests with ASYNC");
 	if (glock__is_unusable(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
-	return 0;
+	return check_notifier(gl, gh);
 }
 
 /*

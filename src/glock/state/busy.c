@@ -88,7 +88,7 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none)) &&
-	       !b->measure_next && !b->bias && !b->more->revocations;
+	       !b->measure_next && !b->bias && !b->more->revocations && !b->recover_first;
 }
 
 /* ---- lent records ---- */

@@ -45,6 +45,12 @@ GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
 	glock__unlock_for_call(gl);
 }
 
+/* Tells whether this node got the lock in a recovery. Until the thaw only RECOVER is granted. */
+GLOCK__INLINE bool glock__is_kept_back(const struct glock *gl)
+{
+	return gl_busy(gl)->recover_first && atom_load8(&gl_space(gl)->recovering);
+}
+
 /* Lends the glock a record (lent.h), unless it has one. Under gl->lock. NULL without memory. */
 struct glock__lent *glock__lend(struct glock *gl);
 /* Takes the record back, and teaches the type. Under gl->lock. Does nothing without a record. */

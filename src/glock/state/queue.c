@@ -118,8 +118,7 @@ static struct glock__holder *next_waiter(struct glock *gl)
 	struct glock__holder *first = glock__first_waiter(gl);
 	struct glock__list *l;
 
-	if (!first || !gl_busy(gl)->recover_first || !atom_load8(&gl_space(gl)->recovering) ||
-	    glock__is_unusable(gl_space(gl)))
+	if (!first || !glock__is_kept_back(gl) || glock__is_unusable(gl_space(gl)))
 		return first;
 	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
@@ -139,7 +138,8 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
-	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
+	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE ||
+	    (glock__is_kept_back(gl) && !(gh->flags & GLOCK_RECOVER)))
 		return false;
 	/* Holders by the word have no flags that matter to other holders. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))

@@ -50,6 +50,21 @@ static enum glock__reply reply_of(int status)
 	}
 }
 
+/*
+ * Gives up a grant that is frozen, or would be. The waiters ask again after the thaw. The node that
+ * demands the lock may be the one that recovers, so that the thaw waits for this lock.
+ */
+static void give_up_frozen(struct glock *gl)
+{
+	gl_busy(gl)->recover_first = true; /* until the thaw no waiter without RECOVER asks */
+	if (!(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
+		gl_busy(gl)->target =
+		    GLOCK_UN; /* so no waiter is granted, and xmote_bh not called */
+	if (gl->flags & GLOCK__F_PENDING_DEMOTE)
+		gl->flags ^= GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE; /* no use is to come */
+	glock__unfreeze(gl);
+}
+
 static bool should_freeze(struct glock *gl)
 {
 	/* A withdrawn space gets no thaw, and the event block may come late. */
@@ -68,7 +83,10 @@ static bool should_freeze(struct glock *gl)
 			return false;
 		}
 	}
-	return true;
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)))
+		return true;
+	give_up_frozen(gl); /* the demand came before the grant */
+	return false;
 }
 
 static struct glock__stats_asked take_asked(struct glock *gl)
@@ -177,6 +195,8 @@ static bool on_bast_locked(struct glock *gl, enum glock_mode to, bool idle)
 	gl_busy(gl)->more->counts.basts++;
 	lend_on_demand(gl);
 	glock__hold_or_demote(gl, to, idle && !used);
+	if (gl->flags & GLOCK__F_FROZEN)
+		give_up_frozen(gl);
 	return used;
 }
 

@@ -50,8 +50,10 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
+	/* No thaw will come for this space. */
+	gl_busy(gl)->recover_first = false;
 	if (!FAULT(WITHDRAWN_GLOCK_STAYS_FROZEN))
-		glock__unfreeze(gl); /* no thaw will come for this space */
+		glock__unfreeze(gl);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 }

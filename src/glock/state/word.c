@@ -196,7 +196,8 @@ static bool may_open(struct glock *gl)
 	    (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
 		return false;
 	b = gl_busy(gl);
-	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
+	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state ||
+	    glock__is_kept_back(gl))
 		return false;
 	/* The fast path reads no clock. And the policy of the hold time sees each use meanwhile. */
 	if (b->measure_next || b->measured || glock__hold_sees_uses(gl))

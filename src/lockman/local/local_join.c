@@ -191,6 +191,13 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 	return NULL;
 }
 
+/* Empties all slots. Their generations stay, because the ids of later members follow from them. */
+static void forget_members(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		l->head->slot[i] = (struct slot){.generation = l->head->slot[i].generation};
+}
+
 /* Puts the file in order. No other node lives. */
 static const char *tidy_file(struct local *l, int fd)
 {
@@ -209,7 +216,7 @@ static const char *tidy_file(struct local *l, int fd)
 		if (l->head->slot[i].state != SLOT_FREE)
 			glock__local_remove_own_file(l, i);
 	if (!l->o.recovers)
-		memset(l->head->slot, 0, slots_end(l) * sizeof(*l->head->slot));
+		forget_members(l);
 	/* The remains of the dead nodes still have to be recovered, by this node if it can. */
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];

@@ -31,7 +31,7 @@ struct glock__sim_params {
 	int64_t delay_min, delay_max; /* of a message, ns */
 	int64_t demand_late;          /* a demand may take that much more */
 	int64_t notice;               /* from a death until the others know */
-	int64_t recovery;             /* from then until they may go on */
+	int64_t recovery;             /* from then until they, or the program, may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
 	unsigned int no_room; /* one request of so many finds no memory for its lock; 0: none */
 	unsigned int at_once; /* one request of so many finds its master on its node; 0: none */
@@ -46,6 +46,11 @@ struct glock__sim_params {
 	void (*on_call)(void *watcher, unsigned int node);
 	/* Before a node leaves: waits until no event that arrived is under way in the library. */
 	void (*on_leave)(void *watcher, unsigned int node);
+	/*
+	 * A death is recovered, except by the program. Returns true if the owner of the simulator
+	 * calls glock__sim_go_on() later. Otherwise the nodes go on now.
+	 */
+	bool (*on_recovered)(void *watcher, const struct glock__lm_node *dead);
 	/* Right before the node is told. */
 	void (*on_bast)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
 	void (*on_request)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
@@ -67,6 +72,13 @@ void glock__sim_set_now(struct glock__sim *sim, int64_t now);
  * of its lock manager is the node's death, if the node did not leave.
  */
 struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node);
+
+/*
+ * Let grants wait on all nodes, and let them go on. A death does both. Grants go on once each stop
+ * has its end.
+ */
+void glock__sim_stop(struct glock__sim *sim);
+void glock__sim_go_on(struct glock__sim *sim);
 
 /* Stops a node, as if frozen, until then. Messages for the node wait. */
 void glock__sim_pause(struct glock__sim *sim, unsigned int node, int64_t until);

@@ -59,6 +59,7 @@ struct sim__node {
 	struct glock__lockman lm; /* first */
 	struct glock__sim *sim;
 	unsigned int index;
+	uint64_t id;    /* of the member; a node that joins again is another member */
 	bool joined;    /* the master takes its requests */
 	bool used;      /* its memory is still there */
 	bool departing; /* dead, and not noticed yet */
@@ -71,7 +72,7 @@ struct glock__sim {
 	struct glock__sim_params p;
 	uint64_t dice;
 	int64_t now;
-	uint64_t sent;
+	uint64_t sent, joins;
 	unsigned int recoveries; /* deaths that are not recovered yet */
 	struct sim__message *messages;
 	size_t n, room;
@@ -103,6 +104,9 @@ struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, u
 void sim__drop_lock(struct glock__sim *sim, const struct sim__lock *lock);
 void sim__drop_node(struct glock__sim *sim, unsigned int node);
 void sim__drop_go_on(struct glock__sim *sim);
+
+/* Describes a node as a member, for the program. */
+struct glock__lm_node sim__member(unsigned int node, uint64_t id);
 
 /* ---- sim_master.c ---- */
 

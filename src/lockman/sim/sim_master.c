@@ -153,20 +153,35 @@ void sim__purge(struct glock__sim *sim, unsigned int node)
 	callbacks(sim);
 }
 
-/* All nodes stop before any node gets a lock that the dead node had. */
-static void master_death(struct glock__sim *sim, struct sim__node *dead)
+void glock__sim_stop(struct glock__sim *sim)
 {
 	sim->recoveries++;
 	sim__drop_go_on(sim);
 	for (unsigned int i = 0; i < sim->p.nodes; i++)
 		if (sim->nodes[i].joined)
 			sim->nodes[i].lm.events->block(sim->nodes[i].lm.owner);
-	dead->departing = false;
-	sim__purge(sim, dead->index);
-	sim__send(sim, SIM__RECOVERED, dead->index, NULL, sim->now + sim->p.recovery);
 }
 
-static void recovered(struct glock__sim *sim)
+/* All nodes stop before any node gets a lock that the dead node had. */
+static void master_death(struct glock__sim *sim, const struct sim__message *m)
+{
+	glock__sim_stop(sim);
+	sim->nodes[m->node].departing = false;
+	sim__purge(sim, m->node);
+	sim__send(sim, SIM__RECOVERED, m->node, NULL, sim->now + sim->p.recovery)->number =
+	    m->number;
+}
+
+/* The lock manager has recovered. Now the program does, if a node of it can. */
+static void master_recovered(struct glock__sim *sim, const struct sim__message *m)
+{
+	struct glock__lm_node dead = sim__member(m->node, m->number);
+
+	if (!sim->p.on_recovered || !sim->p.on_recovered(sim->p.watcher, &dead))
+		glock__sim_go_on(sim);
+}
+
+void glock__sim_go_on(struct glock__sim *sim)
 {
 	if (--sim->recoveries)
 		return; /* another death is not recovered yet */
@@ -191,10 +206,10 @@ void sim__master(struct glock__sim *sim, const struct sim__message *m)
 		master_unlock(sim, m);
 		break;
 	case SIM__DEATH:
-		master_death(sim, &sim->nodes[m->node]);
+		master_death(sim, m);
 		return;
 	case SIM__RECOVERED:
-		recovered(sim);
+		master_recovered(sim, m);
 		return;
 	default:
 		assert(!"for a node");

@@ -154,7 +154,8 @@ static void node_depart(struct sim__node *nd, bool failed)
 	nd->joined = false;
 	if (failed) {
 		nd->departing = true;
-		sim__send(sim, SIM__DEATH, nd->index, NULL, sim->now + sim->p.notice);
+		sim__send(sim, SIM__DEATH, nd->index, NULL, sim->now + sim->p.notice)->number =
+		    nd->id;
 		return;
 	}
 	sim__purge(sim, nd->index);
@@ -201,6 +202,14 @@ static void sim_free(struct glock__lockman *lm)
 	nd->used = false;
 }
 
+struct glock__lm_node sim__member(unsigned int node, uint64_t id)
+{
+	struct glock__lm_node member = {.id = id, .slot = node};
+
+	snprintf(member.name, sizeof(member.name), "node %u", node);
+	return member;
+}
+
 static size_t sim_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max)
 {
 	const struct sim__node *me = (const struct sim__node *)lm;
@@ -211,9 +220,8 @@ static size_t sim_nodes(struct glock__lockman *lm, struct glock__lm_node *out, s
 		if (!sim->nodes[i].joined)
 			continue;
 		if (n < max) {
-			out[n] =
-			    (struct glock__lm_node){.id = i, .slot = i, .self = i == me->index};
-			snprintf(out[n].name, sizeof(out[n].name), "node %u", i);
+			out[n] = sim__member(i, sim->nodes[i].id);
+			out[n].self = i == me->index;
 		}
 		n++;
 	}
