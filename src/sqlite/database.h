@@ -94,7 +94,7 @@ struct database {
 	int64_t hold; /* ns for which a grip in EX stays although other processes wait */
 
 	pthread_mutex_t mutex;
-	pthread_cond_t changed;         /* a pin went, or a grip is no longer TAKEN */
+	pthread_cond_t changed; /* a pin went, a grip is no longer TAKEN, or a request busy */
 	struct connection *connections; /* under mutex */
 	_Atomic unsigned int idle_ticks; /* counted by the service thread */
 	struct uses seen, ended;        /* by the service thread; of closed connections */
