@@ -124,9 +124,10 @@ static int sqlite_run(int argc, char **argv)
 		return EX_UNAVAILABLE;
 	}
 	if (find_program(argv[0], path, sizeof(path)) && has_own_sqlite(path))
-		complain("%s has a copy of SQLite in it, which works without glocks. Link it with "
-			 "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
-			 path);
+		complain(
+		    "%s has a copy of SQLite in it, which works without glocks. Link it with "
+		    "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
+		    path);
 	status = set_preload(library);
 	if (status)
 		return status;
