@@ -4,8 +4,9 @@
  *
  * They are locks of an open file (F_OFD_SETLK) on a descriptor of our own. Locks of a process would
  * go when the process closes any other descriptor of the file. Both kinds conflict with each other,
- * also within one process. The kernel gives the number of a process for locks of a process only,
- * and -1 for locks of an open file. So -1 is a process that uses this VFS, too.
+ * also within one process. For a lock of a process the kernel gives the number of the process, or 0
+ * if this pid namespace does not have the process. For a lock of an open file it gives -1. So -1 is
+ * a process that uses this VFS, too.
  *
  * A lock of an open file lives as long as a child that inherited the descriptor. fork() therefore
  * closes the descriptors in the child (database.c), and exec closes them by itself.
@@ -29,7 +30,7 @@ int bytes_lock(int fd, int64_t from, int64_t n, enum byte_lock lock);
 
 /*
  * Returns 1 if a lock is in the way of a write lock, 0 if none is, or a negative errno. pid is the
- * process that has the lock; -1: a process that uses this VFS. pid may be NULL.
+ * process that has the lock, or 0, or -1: a process that uses this VFS. pid may be NULL.
  */
 int bytes_in_the_way(int fd, int64_t from, int64_t n, int64_t *pid);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define NFS_MAGIC 0x6969
+enum file_system { FS_OTHER, FS_NETWORK, FS_CLUSTER };
 
 unsigned int database_forks;
 
@@ -189,6 +190,15 @@ void connection_unpin(struct connection *c)
 	pthread_mutex_unlock(&db->mutex);
 }
 
+/* Runs under the internal lock of a glock. */
+void connection_lost(struct glock_holder *data)
+{
+	size_t at = offsetof(struct connection, holders) + REQUEST_DATA * sizeof(*data);
+	struct connection *c = (void *)((char *)data - at);
+
+	atomic_store(&c->unlocked, true);
+}
+
 /* May run under the internal lock of a glock. */
 void database_wanted(struct database *db, uint64_t demand)
 {
@@ -199,18 +209,51 @@ void database_wanted(struct database *db, uint64_t demand)
 
 /* ---- opening ---- */
 
-/* A network file system caches pages by its own rules, so a glock does not protect them. */
-static int refuse_network(int fd, const char *path, const struct parameters *p)
+static enum file_system file_system_of(int fd)
 {
 	struct statfs fs;
 
-	if (p->network || fstatfs(fd, &fs) || fs.f_type != NFS_MAGIC)
+	if (fstatfs(fd, &fs))
+		return FS_OTHER;
+	switch ((uint32_t)fs.f_type) {
+	case 0x6969:     /* NFS */
+	case 0xff534d42: /* CIFS */
+	case 0xfe534d42: /* SMB2 */
+		return FS_NETWORK;
+	case 0x7461636f: /* OCFS2 */
+	case 0x01161970: /* GFS2 */
+		return FS_CLUSTER;
+	default:
+		return FS_OTHER;
+	}
+}
+
+/*
+ * A network file system caches pages by its own rules, so a glock does not protect them. On a
+ * cluster file system the default lock manager would let each node write.
+ */
+static int refuse_file_system(int fd, const char *path, const struct parameters *p)
+{
+	switch (file_system_of(fd)) {
+	case FS_NETWORK:
+		if (p->network)
+			return SQLITE_OK;
+		say(SQLITE_CANTOPEN,
+		    "%s: NFS and SMB cache pages by their own rules; use another file system or "
+		    "VFS, or insist with nfs=1",
+		    path);
+		return SQLITE_CANTOPEN;
+	case FS_CLUSTER:
+		if (p->lockman)
+			return SQLITE_OK;
+		say(SQLITE_CANTOPEN,
+		    "%s: is on OCFS2 or GFS2; give lockman=dlm, or lockman=local if no other node "
+		    "uses the database",
+		    path);
+		return SQLITE_CANTOPEN;
+	default:
 		return SQLITE_OK;
-	say(SQLITE_CANTOPEN,
-	    "%s: NFS caches pages by its own rules; use another file system or VFS, "
-	    "or insist with nfs=1",
-	    path);
-	return SQLITE_CANTOPEN;
+	}
 }
 
 static int database_glocks(struct database *db)
@@ -328,30 +371,102 @@ static int open_bytes(const char *path, bool read_only, struct stat *st, int *fd
 	return SQLITE_CANTOPEN;
 }
 
+/* Takes the locks that a database for reading has, for another descriptor. The mutex is held. */
+static int take_locks_of(struct database *db, int fd)
+{
+	int err = bytes_mark_space(fd, space_identity(db->space));
+
+	if (!err && db->interop && atomic_load(&db->lease) != LEASE_OFF)
+		err = bytes_lock(fd, BYTE_SHARED, BYTES_SHARED, BYTES_READ);
+	if (!err && atomic_load(&db->says_used))
+		err = bytes_lock(fd, BYTE_USED, 1, BYTES_READ);
+	return err;
+}
+
+/*
+ * Lets the database use another descriptor. Other threads may use the old one at this moment, so
+ * its number stays. keep: the old descriptor stays open, because a close would drop locks of
+ * SQLite's own VFS.
+ */
+static void replace_descriptor(struct database *db, int fd, bool keep)
+{
+	int old = atomic_load(&db->fd);
+
+	if (!keep && dup3(fd, old, O_CLOEXEC) == old) {
+		close(fd);
+		return;
+	}
+	atomic_store(&db->fd, fd);
+	bytes_lock(old, 0, 0, BYTES_FREE);
+}
+
 /* A descriptor for reading takes no write locks, so the first connection that writes has another.
  */
 static int database_make_writable(struct database *db, const char *path)
 {
 	struct stat st;
-	int fd, old, err = 0, rc = open_bytes(path, false, &st, &fd);
+	int fd, err = 0, rc = open_bytes(path, false, &st, &fd);
+	bool keep;
 
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&db->mutex);
-	old = db->fd;
+	keep = bytes_own_posix(db->fd); /* before the locks of the new descriptor are in the way */
 	if (st.st_ino != db->ino || st.st_dev != db->dev)
 		err = -ESTALE;
 	if (!err)
-		err = bytes_mark_space(fd, space_identity(db->space));
-	if (!err && db->interop && atomic_load(&db->lease) != LEASE_OFF)
-		err = bytes_lock(fd, BYTE_SHARED, BYTES_SHARED, BYTES_READ);
+		err = take_locks_of(db, fd);
 	if (!err) {
-		db->fd = fd;
+		replace_descriptor(db, fd, keep);
 		db->read_only = false;
 	}
 	pthread_mutex_unlock(&db->mutex);
-	close_carefully(err ? fd : old);
-	return err ? SQLITE_CANTOPEN : SQLITE_OK;
+	if (!err)
+		return SQLITE_OK;
+	say(SQLITE_CANTOPEN, "%s: %s", path, strerror(-err));
+	close_carefully(fd);
+	return SQLITE_CANTOPEN;
+}
+
+/* Connections of a process share the byte locks and glocks of a database, so also its parameters.
+ */
+static int refuse_other_parameters(struct database *db, const char *path,
+				   const struct parameters *p)
+{
+	if (!space_is_meant(db->space, p)) {
+		say(SQLITE_CANTOPEN,
+		    "%s: this process has it open in the space %s; give all connections the same "
+		    "space and lockman",
+		    path, space_name(db->space));
+		return SQLITE_CANTOPEN;
+	}
+	if (p->interop && !db->interop) {
+		say(SQLITE_CANTOPEN,
+		    "%s: this process has it open with interop=0; give interop=0 to all "
+		    "connections, or to none",
+		    path);
+		return SQLITE_CANTOPEN;
+	}
+	if (db->interop && !p->interop)
+		say(SQLITE_WARNING, "%s: is open with interop=1, which stays", path);
+	if (db->hold != p->hold)
+		say(SQLITE_WARNING, "%s: is open with another hold, which stays", path);
+	return refuse_file_system(db->fd, path, p);
+}
+
+static int database_reopen(struct database *db, const char *path, const struct parameters *p,
+			   bool read_only)
+{
+	int rc = SQLITE_OK;
+
+	if (!db->users) {
+		db->hold = p->hold;
+		db->interop = p->interop;
+	}
+	rc = refuse_other_parameters(db, path, p);
+	if (!rc && db->read_only && !read_only)
+		rc = database_make_writable(db, path);
+	return rc;
 }
 
 /* Finds the database of the file that the path names now. The registry's mutex is held. */
@@ -363,12 +478,11 @@ static int database_find_or_make(struct database **out, const char *path,
 
 	*out = stat(path, &st) ? NULL : database_find(st.st_dev, st.st_ino);
 	if (*out)
-		return (*out)->read_only && !read_only ? database_make_writable(*out, path)
-						       : SQLITE_OK;
+		return database_reopen(*out, path, p, read_only);
 	rc = open_bytes(path, read_only, &st, &fd);
 	if (rc)
 		return rc;
-	rc = refuse_network(fd, path, p);
+	rc = refuse_file_system(fd, path, p);
 	if (rc) {
 		close_carefully(fd);
 		return rc;
@@ -389,8 +503,6 @@ int database_open(struct connection *c, const char *path, const struct parameter
 	rc = database_find_or_make(&db, path, p, read_only);
 	if (!rc)
 		database_add(db, c);
-	if (!rc && db->hold != p->hold)
-		say(SQLITE_WARNING, "%s: is open with another hold, which stays", path);
 	pthread_mutex_unlock(&registry_mutex);
 	return rc;
 }

@@ -50,6 +50,7 @@ enum {
 	FACT_SIZE = 8,
 	COUNTER_AT = 24, /* offset and size of the bytes that SQLite reads at each begin */
 	COUNTER_SIZE = 16,
+	HEADER_SIZE = 20,
 };
 
 /* Parts of the number of demands for a database. Each counts up. */
@@ -73,7 +74,7 @@ enum lease {
 /* The parameters of a URI. */
 struct parameters {
 	const char *space; /* NULL: one for each file system */
-	const char *lockman;
+	const char *lockman; /* NULL: local */
 	int64_t hold; /* ns, as in struct glock_type_options */
 	bool interop; /* take care of programs without this VFS */
 	bool network; /* use the database although it is on NFS */
@@ -89,12 +90,12 @@ struct database {
 	unsigned int users; /* connections; under the registry's mutex */
 	struct shared_space *space;
 	struct glock *data, *reserved;
-	int fd; /* for byte locks only */
+	_Atomic int fd; /* for byte locks only */
 	bool read_only, interop;
 	int64_t hold; /* ns for which a grip in EX stays although other processes wait */
 
 	pthread_mutex_t mutex;
-	pthread_cond_t changed;         /* a pin went, or a grip is no longer TAKEN */
+	pthread_cond_t changed; /* a pin went, a grip is no longer TAKEN, or a request busy */
 	struct connection *connections; /* under mutex */
 	_Atomic unsigned int idle_ticks; /* counted by the service thread */
 	struct uses seen, ended;        /* by the service thread; of closed connections */
@@ -143,10 +144,11 @@ struct connection {
 	bool has_reserved;        /* has `reserved` in EX */
 	bool writes;              /* has the byte RESERVED */
 	bool leases;              /* is counted in `holding` */
-	bool exclusive;           /* PRAGMA locking_mode=exclusive */
+	bool exclusive;           /* PRAGMA locking_mode=exclusive, for it or for all */
 	_Atomic bool queued[REQUESTS]; /* see `holders` */
 
 	struct connection *next;
+	_Atomic(sqlite3 *) handle; /* the program's, with all attached databases */
 	uint64_t id;
 	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
 	_Atomic int64_t granted;  /* when the grip became EX */
@@ -203,6 +205,8 @@ extern unsigned int database_forks;
 struct shared_space *space_take(const struct parameters *p, dev_t dev);
 /* Ends the use by one database. NULL: none. */
 void space_put(struct shared_space *s);
+/* Returns whether the parameters name that space, or none. */
+bool space_is_meant(const struct shared_space *s, const struct parameters *p);
 struct glock_space *space_glocks(const struct shared_space *s);
 /* A number of the space's file, the same in all processes and containers that share it. */
 uint32_t space_identity(const struct shared_space *s);
@@ -210,6 +214,9 @@ const char *space_name(const struct shared_space *s);
 /* Closes the spaces at exit, or forgets them in a child. */
 void spaces_close(void);
 void spaces_forget(void);
+
+/* The connection whose holder of `data` lost its lock reads no more in its transaction. */
+void connection_lost(struct glock_holder *data);
 
 /* Counts a demand for the locks of the database. */
 void database_wanted(struct database *db, uint64_t demand);
@@ -258,6 +265,10 @@ void lease_yield(struct database *db, uint64_t demand);
 
 /* The methods of a main database. */
 extern const sqlite3_io_methods file_methods;
+/* Returns whether the header of a database says that readers need WAL. It has HEADER_SIZE bytes. */
+bool file_says_wal(const unsigned char *header);
+/* Tells the log the way out of WAL mode. Returns SQLITE_CANTOPEN. */
+int file_refuse_wal(const char *path);
 /* Returns whether the file with that path does not exist. The connection remembers the fact. */
 bool file_is_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path);
 

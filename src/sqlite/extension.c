@@ -6,13 +6,20 @@ SQLITE_EXTENSION_INIT1
 #include "database.h"
 #include "extension.h"
 
-/* The VFS outlives the connection that loads the library. */
+/*
+ * The VFS outlives the connection that loads the library. A program may have two copies of SQLite,
+ * as Python with a module that is linked with its own one. A VFS is in the list of one copy only.
+ */
 int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
 {
 	int rc;
 
 	(void)db;
-	(void)error;
+	if (sqlite3_api && sqlite3_api != api) {
+		*error = api->mprintf("another copy of SQLite in this process has the VFS glock; "
+				      "let the program use one copy");
+		return SQLITE_ERROR;
+	}
 	SQLITE_EXTENSION_INIT2(api);
 	if (sqlite3_libversion_number() < 3034000) {
 		*error = sqlite3_mprintf("the VFS glock needs SQLite 3.34 or later");

@@ -160,12 +160,48 @@ static SQLITE_SLOW int read_counter(struct connection *c, void *to)
 	return rc;
 }
 
+bool file_says_wal(const unsigned char *header)
+{
+	static const char magic[] = "SQLite format 3";
+
+	/* the last byte is the version for readers */
+	return memcmp(header, magic, sizeof(magic)) == 0 && header[HEADER_SIZE - 1] == 2;
+}
+
+int file_refuse_wal(const char *path)
+{
+	say(SQLITE_CANTOPEN,
+	    "%s: is in WAL mode; open it with vfs=unix and set PRAGMA journal_mode=delete", path);
+	return SQLITE_CANTOPEN;
+}
+
+/*
+ * Another program may have set WAL mode since the open. SQLite then returns SQLITE_CANTOPEN and
+ * does not say why. With locking_mode=exclusive it uses WAL without shared memory.
+ */
+static void look_for_wal(const struct connection *c, const void *start, int n)
+{
+	if (n >= HEADER_SIZE && !c->exclusive && file_says_wal(start))
+		file_refuse_wal(c->db->path);
+}
+
+static SQLITE_SLOW int read_start(struct connection *c, void *to, int n)
+{
+	int rc = c->real->pMethods->xRead(c->real, to, n, 0);
+
+	if (!rc)
+		look_for_wal(c, to, n);
+	return rc;
+}
+
 static int file_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 {
 	struct connection *c = connection_of(file);
 
 	if (atomic_load_explicit(&c->unlocked, memory_order_relaxed))
 		return refuse_read(c);
+	if (!at)
+		return read_start(c, to, n);
 	if (at != COUNTER_AT || n != COUNTER_SIZE)
 		return c->real->pMethods->xRead(c->real, to, n, at);
 	if (!connection_has(c, FACT_COUNTER))
@@ -241,16 +277,33 @@ static int file_sync(sqlite3_file *file, int flags)
 
 /* ---- controls ---- */
 
+/* Makes all connections of a handle exclusive if one of them is. The mutex of SQLite is held. */
+static void share_exclusive(struct database *db, void *connection)
+{
+	struct connection *with = connection;
+	sqlite3 *handle = atomic_load(&with->handle);
+
+	pthread_mutex_lock(&db->mutex);
+	for (struct connection *c = db->connections; c && handle; c = c->next)
+		if (c != with && atomic_load(&c->handle) == handle)
+			c->exclusive = with->exclusive = c->exclusive || with->exclusive;
+	pthread_mutex_unlock(&db->mutex);
+}
+
 /*
  * With locking_mode=exclusive SQLite would use WAL without shared memory. The file would then be in
- * WAL mode, which no other connection of this VFS can open.
+ * WAL mode, which no other connection of this VFS can open. SQLite tells only the main database of
+ * a PRAGMA for all attached ones.
  */
 static int file_pragma(struct connection *c, char **arguments)
 {
 	const char *name = arguments[1], *value = arguments[2];
 
-	if (value && sqlite3_stricmp(name, "locking_mode") == 0)
+	if (value && sqlite3_stricmp(name, "locking_mode") == 0) {
 		c->exclusive = sqlite3_stricmp(value, "exclusive") == 0;
+		if (c->exclusive)
+			database_each(share_exclusive, c);
+	}
 	if (value && c->exclusive && sqlite3_stricmp(name, "journal_mode") == 0 &&
 	    sqlite3_stricmp(value, "wal") == 0) {
 		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode");
@@ -272,6 +325,10 @@ static int file_control(sqlite3_file *file, int op, void *arg)
 		rc = file_pragma(c, arg);
 		if (rc != SQLITE_NOTFOUND)
 			return rc;
+		break;
+	case SQLITE_FCNTL_PDB: /* after the open */
+		atomic_store(&c->handle, *(sqlite3 **)arg);
+		database_each(share_exclusive, c);
 		break;
 	case SQLITE_FCNTL_SIZE_HINT:
 	case SQLITE_FCNTL_CHUNK_SIZE:
@@ -305,12 +362,16 @@ static int file_characteristics(sqlite3_file *file)
 static int file_fetch(sqlite3_file *file, sqlite3_int64 at, int n, void **out)
 {
 	struct connection *c = connection_of(file);
+	int rc;
 
 	*out = NULL; /* SQLite then calls xRead */
 	if (c->real->pMethods->iVersion < 3 ||
 	    atomic_load_explicit(&c->unlocked, memory_order_relaxed))
 		return SQLITE_OK;
-	return c->real->pMethods->xFetch(c->real, at, n, out);
+	rc = c->real->pMethods->xFetch(c->real, at, n, out);
+	if (!rc && !at && *out)
+		look_for_wal(c, *out, n);
+	return rc;
 }
 
 static int file_unfetch(sqlite3_file *file, sqlite3_int64 at, void *page)

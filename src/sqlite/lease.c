@@ -49,7 +49,7 @@ bool lease_wanted(const struct database *db)
 {
 	int64_t pid;
 
-	return bytes_in_the_way(db->fd, BYTE_PENDING, 1, &pid) > 0 && pid > 0;
+	return bytes_in_the_way(db->fd, BYTE_PENDING, 1, &pid) > 0 && pid != -1;
 }
 
 int lease_take(struct database *db)

@@ -150,7 +150,6 @@ static int have_data_exclusively(struct connection *c)
 {
 	if (!atomic_load(&c->holds_ex))
 		return take_data_exclusively(c);
-	grip_count(&c->writes_kept);
 	return glock_valid(&c->holders[REQUEST_DATA]) ? SQLITE_OK : level_error(c, -EIO, "writes");
 }
 
@@ -161,7 +160,9 @@ static int take_pending(struct connection *c)
 	if (err)
 		return level_error(c, err, "locks the byte PENDING");
 	c->level = SQLITE_LOCK_PENDING;
-	if (!atomic_load(&c->holds_ex))
+	if (atomic_load(&c->holds_ex))
+		grip_count(&c->writes_kept);
+	else
 		glock_dq(&c->holders[REQUEST_DATA]);
 	return SQLITE_OK;
 }
@@ -294,20 +295,28 @@ int level_down(struct connection *c, int to)
 /*
  * The byte RESERVED is the truth: a process sets it before it makes a journal, and a process that
  * dies loses it. The glock does not tell, because an idle process may have it cached.
+ *
+ * The kernel closes the files of a dead process one after the other. So the process may lose its
+ * glocks before its bytes. Until then its journal is hot, although RESERVED is locked. With interop
+ * the shared bytes keep SHARED from this connection. Without interop PENDING tells: a living
+ * process that has it either waits for this connection, or keeps SHARED from it. So the answer is
+ * not known, and SQLite asks again.
  */
 int level_reserved(struct connection *c, int *out)
 {
-	int locked;
+	struct database *db = c->db;
+	int locked, pending = 0;
 
 	*out = 0;
 	if (c->forks != database_forks)
 		return SQLITE_IOERR_CHECKRESERVEDLOCK;
-	locked =
-	    atomic_load(&c->db->writers) ? 1 : bytes_in_the_way(c->db->fd, BYTE_RESERVED, 1, NULL);
-	if (locked < 0)
+	locked = atomic_load(&db->writers) ? 1 : bytes_in_the_way(db->fd, BYTE_RESERVED, 1, NULL);
+	if (locked > 0 && !db->interop)
+		pending = bytes_in_the_way(db->fd, BYTE_PENDING, 1, NULL);
+	if (locked < 0 || pending < 0)
 		return SQLITE_IOERR_CHECKRESERVEDLOCK;
 	*out = locked;
-	return SQLITE_OK;
+	return pending ? SQLITE_BUSY : SQLITE_OK;
 }
 
 int level_may_write(const struct connection *c)

@@ -8,12 +8,21 @@
  * default one, because sqlite3_initialize() after sqlite3_shutdown() takes that back. A constructor
  * would be too early: sqlite3_config() is an error once SQLite is initialised.
  *
+ * COPIES OF SQLITE
+ *
  * The library does not need libsqlite3. A program without SQLite would otherwise load it. Python
- * loads SQLite for its module only, so RTLD_NEXT does not find it there.
+ * loads SQLite for its module only, so RTLD_NEXT does not find it there. And a module may be linked
+ * with a copy of its own. A call must reach the copy that it reaches without this library, because
+ * a connection of one copy is no connection of another. That copy is the first one of:
+ *   1. the program's libraries behind this one,
+ *   2. the library of the caller and the libraries that it needs,
+ *   3. the only loaded library with SQLite: the caller's last call may be a jump.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +33,10 @@ int sqlite3_open16(const void *path, sqlite3 **db);
 int sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs);
 #pragma GCC visibility pop
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+enum { COPIES = 8 };
 
-static struct {
+/* A copy of SQLite in this process. */
+struct copy {
 	int (*open)(const char *, sqlite3 **);
 	int (*open16)(const void *, sqlite3 **);
 	int (*open_v2)(const char *, sqlite3 **, int, const char *);
@@ -35,87 +45,151 @@ static struct {
 	int (*load)(sqlite3 *, const char *, const char *, char **);
 	sqlite3_vfs *(*find)(const char *);
 	int (*make_default)(sqlite3_vfs *, int);
-} real;
+};
 
-/* Stores the address of SQLite's function. */
-static void find(void *to, const char *name)
-{
-	void *library, *found = dlsym(RTLD_NEXT, name);
-
-	if (!found) {
-		library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD);
-		found = library ? dlsym(library, name) : NULL;
-	}
-	memcpy(to, &found, sizeof(found));
-}
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct copy copies[COPIES]; /* changes under the mutex, and then stays */
 
 static void refuse(const char *why)
 {
 	fprintf(stderr, "glock sqlite: %s; SQLite works without glocks here\n", why);
 }
 
-/* Loads the extension from the folder of this library. */
-static void load_extension(void)
+/* ---- the copy of a caller ---- */
+
+/* Returns the loaded library with that path, or NULL. A library that is in use stays. */
+static void *loaded(const char *path)
 {
-	char path[4096] = "";
+	void *library = *path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+	if (library)
+		dlclose(library);
+	return library;
+}
+
+/* Returns the only loaded library that has SQLite, or NULL. */
+static void *only_library(void)
+{
+	void *program = dlopen(NULL, RTLD_NOW), *found = NULL, *open = NULL;
+	struct link_map *map = NULL;
+
+	if (program && dlinfo(program, RTLD_DI_LINKMAP, &map))
+		map = NULL;
+	for (; map; map = map->l_next) {
+		void *library = loaded(map->l_name);
+		void *its = library ? dlsym(library, "sqlite3_open_v2") : NULL;
+
+		if (!its || its == (void *)sqlite3_open_v2 || its == open)
+			continue;
+		if (open)
+			return NULL;
+		open = its;
+		found = library;
+	}
+	return found;
+}
+
+/* Stores where to look for the functions of the caller's copy. Returns false if there is none. */
+static bool find_library(const void *caller, void **library)
+{
+	Dl_info info;
+
+	*library = RTLD_NEXT;
+	if (dlsym(RTLD_NEXT, "sqlite3_open_v2"))
+		return true;
+	*library = dladdr(caller, &info) && info.dli_fname ? loaded(info.dli_fname) : NULL;
+	if (*library && dlsym(*library, "sqlite3_open_v2"))
+		return true;
+	*library = only_library();
+	return *library != NULL;
+}
+
+/* ---- the VFS ---- */
+
+/* Loads the extension from the folder of this library. */
+static void load_extension(const struct copy *c)
+{
+	char path[4096] = "", *error = NULL;
 	sqlite3 *db = NULL;
 	Dl_info me;
 	const char *slash;
 
-	if (dladdr((void *)&once, &me) && (slash = strrchr(me.dli_fname, '/')))
+	if (dladdr((void *)&mutex, &me) && (slash = strrchr(me.dli_fname, '/')))
 		snprintf(path, sizeof(path), "%.*s/libglock_sqlite.so", (int)(slash - me.dli_fname),
 			 me.dli_fname);
-	if (real.open(":memory:", &db) ||
-	    real.config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ||
-	    real.load(db, path, NULL, NULL))
-		refuse("libglock_sqlite.so cannot be loaded");
-	real.close(db);
+	if (c->open(":memory:", &db) ||
+	    c->config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ||
+	    c->load(db, path, NULL, &error))
+		refuse(error ? error : "libglock_sqlite.so cannot be loaded");
+	c->close(db);
 }
 
-static void start(void)
+static void start(struct copy *c, void *library)
 {
-	find(&real.open, "sqlite3_open");
-	find(&real.open16, "sqlite3_open16");
-	find(&real.open_v2, "sqlite3_open_v2");
-	find(&real.close, "sqlite3_close");
-	find(&real.config, "sqlite3_db_config");
-	find(&real.load, "sqlite3_load_extension");
-	find(&real.find, "sqlite3_vfs_find");
-	find(&real.make_default, "sqlite3_vfs_register");
-	if (real.open && real.close && real.config && real.load && real.find && real.make_default)
-		load_extension();
+	void *found[] = {
+	    dlsym(library, "sqlite3_open"),      dlsym(library, "sqlite3_open16"),
+	    dlsym(library, "sqlite3_open_v2"),   dlsym(library, "sqlite3_close"),
+	    dlsym(library, "sqlite3_db_config"), dlsym(library, "sqlite3_load_extension"),
+	    dlsym(library, "sqlite3_vfs_find"),  dlsym(library, "sqlite3_vfs_register"),
+	};
+
+	_Static_assert(sizeof(found) == sizeof(*c), "a pointer for each function");
+	memcpy(c, found, sizeof(*c));
+	if (c->open && c->close && c->config && c->load && c->find && c->make_default)
+		load_extension(c);
 	else
 		refuse("this SQLite has no extensions");
 }
 
-/* A program that chose another default keeps it. */
-static void prepare(void)
+/* Returns the copy of SQLite that the caller uses. A program that chose another default keeps it.
+ */
+static const struct copy *prepare(const void *caller)
 {
+	struct copy *c = copies;
 	sqlite3_vfs *ours, *now;
+	void *library;
 
-	pthread_once(&once, start);
-	if (!real.find || !real.make_default)
-		return;
-	ours = real.find("glock");
-	now = real.find(NULL);
+	if (!find_library(caller, &library)) {
+		refuse("the SQLite of this program is not found");
+		return NULL;
+	}
+	pthread_mutex_lock(&mutex);
+	while (c < copies + COPIES && c->open_v2 &&
+	       (void *)c->open_v2 != dlsym(library, "sqlite3_open_v2"))
+		c++;
+	if (c < copies + COPIES && !c->open_v2)
+		start(c, library);
+	pthread_mutex_unlock(&mutex);
+	if (c == copies + COPIES) {
+		refuse("this program has too many copies of SQLite");
+		return NULL;
+	}
+	if (!c->find || !c->make_default)
+		return c;
+	ours = c->find("glock");
+	now = c->find(NULL);
 	if (ours && now && strcmp(now->zName, "unix") == 0)
-		real.make_default(ours, 1);
+		c->make_default(ours, 1);
+	return c;
 }
 
 int sqlite3_open(const char *path, sqlite3 **db)
 {
-	prepare();
-	return real.open ? real.open(path, db) : SQLITE_ERROR;
+	const struct copy *c = prepare(__builtin_return_address(0));
+
+	return c && c->open ? c->open(path, db) : SQLITE_ERROR;
 }
 
 int sqlite3_open16(const void *path, sqlite3 **db)
 {
-	prepare();
-	return real.open16 ? real.open16(path, db) : SQLITE_ERROR;
+	const struct copy *c = prepare(__builtin_return_address(0));
+
+	return c && c->open16 ? c->open16(path, db) : SQLITE_ERROR;
 }
 
 int sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs)
 {
-	prepare();
-	return real.open_v2 ? real.open_v2(path, db, flags, vfs) : SQLITE_ERROR;
+	const struct copy *c = prepare(__builtin_return_address(0));
+
+	return c && c->open_v2 ? c->open_v2(path, db, flags, vfs) : SQLITE_ERROR;
 }

@@ -64,8 +64,29 @@ int level_error(const struct connection *c, int err, const char *what)
 
 /* ---- the queue ---- */
 
-/* Takes a queued request for this thread. Returns false if none is queued, or a thread has it. */
+/*
+ * Takes a queued request for the thread that works on the connection. Returns false if none is
+ * queued. Another thread may sleep for the request, because it got SQLITE_BUSY by this connection
+ * before. That thread is woken.
+ */
 static bool request_claim(struct connection *c, enum request r)
+{
+	bool claimed;
+
+	pthread_mutex_lock(&c->db->mutex);
+	while (c->busy[r]) {
+		glock_cancel(&c->holders[r]);
+		pthread_cond_wait(&c->db->changed, &c->db->mutex);
+	}
+	claimed = c->queued[r];
+	if (claimed)
+		c->busy[r] = true;
+	pthread_mutex_unlock(&c->db->mutex);
+	return claimed;
+}
+
+/* Takes a queued request for a thread that only sleeps for it. */
+static bool request_claim_unused(struct connection *c, enum request r)
 {
 	bool claimed;
 
@@ -83,6 +104,7 @@ static void request_leave(struct connection *c, enum request r, bool queued)
 	c->queued[r] = queued;
 	c->busy[r] = false;
 	c->unused_since[r] = 0;
+	pthread_cond_broadcast(&c->db->changed);
 	pthread_mutex_unlock(&c->db->mutex);
 }
 
@@ -109,10 +131,13 @@ bool level_sleep(int64_t us)
 	left.connection = 0;
 	if (!c)
 		return false;
-	slept = request_claim(c, r);
+	slept = request_claim_unused(c, r);
 	if (slept) {
-		glock_wait(&c->holders[r], level_now() + us * 1000, 0);
-		request_leave(c, r, true);
+		bool queued = glock_wait(&c->holders[r], level_now() + us * 1000, 0) != -ECANCELED;
+
+		if (!queued)
+			glock_dq(&c->holders[r]);
+		request_leave(c, r, queued);
 		left.slept = c->id;
 	}
 	connection_unpin(c);

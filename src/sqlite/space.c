@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+enum { PATH_SHOWN = 240 }; /* bytes of a path */
+
 struct shared_space {
 	struct shared_space *next;
 	struct glock_space *glocks;
@@ -27,16 +29,26 @@ static struct shared_space *spaces; /* under the registry's mutex */
 
 /* ---- the operations ---- */
 
-/* Names the database, in the form that o2top knows. */
+/*
+ * Names the database, in the form that o2top knows. The library publishes whole lines within 256
+ * bytes, so only the end of a long path is kept. A path may have line breaks.
+ */
 static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
 {
 	const char *which = glock_type_of(gl) == TYPE_RESERVED ? " (writers)" : "";
 	const struct database *db = glock_object(gl);
-	char line[512];
-	int n = db ? snprintf(line, sizeof(line), " P: %s%s\n", db->path, which) : 0;
+	size_t len = db ? strlen(db->path) : 0;
+	bool whole = len <= PATH_SHOWN;
+	char line[256];
+	int n = db ? snprintf(line, sizeof(line), " P: %s%s%s\n", whole ? "" : "...",
+			      db->path + (whole ? 0 : len - PATH_SHOWN + 3), which)
+		   : 0;
 
+	for (int i = 0; i < n - 1; i++)
+		if ((unsigned char)line[i] < ' ')
+			line[i] = '?';
 	if (n > 0)
-		print(to, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+		print(to, line, (size_t)n);
 }
 
 /* Another process wants the lock. A grip in SH serves readers, too. */
@@ -58,10 +70,12 @@ static void reserved_wanted(struct glock *gl, enum glock_mode to, int remote)
 		database_wanted(db, DEMAND_SH);
 }
 
+/* Another node may write from now on, so the transaction that goes on reads no more. */
 static void data_lost(struct glock_holder *gh)
 {
 	struct database *db = glock_object(glock_of(gh));
 
+	connection_lost(gh);
 	if (!db)
 		return;
 	database_forget(db);
@@ -200,6 +214,12 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev)
 	}
 	s->databases++;
 	return s;
+}
+
+bool space_is_meant(const struct shared_space *s, const struct parameters *p)
+{
+	return (!p->space || strcmp(p->space, s->name) == 0) &&
+	       (!p->lockman || strcmp(p->lockman, s->lockman) == 0);
 }
 
 void space_put(struct shared_space *s)

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { OPEN_TRIES = 10 };
+
 _Thread_local struct current_connection current SQLITE_TLS;
 _Atomic uint64_t connections_closed;
 
@@ -76,14 +78,11 @@ static int parse_parameters(struct parameters *p, const char *path)
 
 /* ---- open ---- */
 
-/* Returns whether the header of an open database says that readers need WAL. */
 static bool in_wal_mode(sqlite3_file *real)
 {
-	static const char magic[] = "SQLite format 3";
-	unsigned char header[20]; /* the last byte is the version for readers */
+	unsigned char header[HEADER_SIZE];
 
-	return !real->pMethods->xRead(real, header, sizeof(header), 0) &&
-	       memcmp(header, magic, sizeof(magic)) == 0 && header[19] == 2;
+	return !real->pMethods->xRead(real, header, sizeof(header), 0) && file_says_wal(header);
 }
 
 /*
@@ -112,23 +111,81 @@ static int open_main(struct connection *c, const char *path, int flags)
 
 	if (rc)
 		return rc;
-	if (in_wal_mode(c->real)) {
-		say(SQLITE_CANTOPEN,
-		    "%s: is in WAL mode; open it with vfs=unix and set "
-		    "PRAGMA journal_mode=delete",
-		    path);
-		return SQLITE_CANTOPEN;
-	}
+	if (in_wal_mode(c->real))
+		return file_refuse_wal(path);
 	c->journal = sqlite3_filename_journal(path);
 	c->wal = sqlite3_filename_wal(path);
 	return database_open(c, path, &p, (flags & SQLITE_OPEN_READONLY) != 0);
 }
 
-static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *out)
+/* Returns whether the path names another file now. The locks may then be those of that file. */
+static bool is_replaced(const struct connection *c)
 {
-	struct connection *c = (struct connection *)file;
+	int moved = 0;
+
+	return !c->real->pMethods->xFileControl(c->real, SQLITE_FCNTL_HAS_MOVED, &moved) && moved;
+}
+
+static void close_real(struct connection *c)
+{
+	if (c->real->pMethods)
+		c->real->pMethods->xClose(c->real);
+}
+
+/* As default VFS: a database in WAL mode is opened as without this VFS. */
+static int open_as_unix(struct connection *c, const char *path, int flags, int *out)
+{
+	close_real(c);
+	memset(c, 0, sizeof(*c));
+	return base->xOpen(base, path, &c->file, flags, out);
+}
+
+/* Opens the file and its database. *again becomes true if another file came in between. */
+static int open_once(struct connection *c, const char *path, int flags, int *out, bool *again)
+{
 	int got = 0, rc;
 
+	*again = false;
+	memset(c, 0, sizeof(*c));
+	c->real = (sqlite3_file *)(c + 1);
+	rc = base->xOpen(base, path, c->real, flags, &got);
+	if (!rc && is_default() && in_wal_mode(c->real))
+		return open_as_unix(c, path, flags, out);
+	if (!rc)
+		rc = open_main(c, path, got);
+	if (!rc && is_replaced(c)) {
+		database_close(c);
+		*again = true;
+		rc = SQLITE_CANTOPEN;
+	}
+	if (rc) {
+		close_real(c);
+		return rc;
+	}
+	c->file.pMethods = &file_methods;
+	if (out)
+		*out = got;
+	return SQLITE_OK;
+}
+
+static int open_database(struct connection *c, const char *path, int flags, int *out)
+{
+	bool again = true;
+	int rc = refuse_irregular(path);
+
+	for (int i = 0; !rc && again && i < OPEN_TRIES; i++) {
+		rc = open_once(c, path, flags, out, &again);
+		if (again)
+			rc = SQLITE_OK;
+	}
+	if (rc || !again)
+		return rc;
+	say(SQLITE_CANTOPEN, "%s: is replaced again and again; open it later", path);
+	return SQLITE_CANTOPEN;
+}
+
+static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *out)
+{
 	(void)vfs;
 	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
 		database_journal_changed(path);
@@ -136,31 +193,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
 		return journal_open(base, path, file, flags, out);
 	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
 		return base->xOpen(base, path, file, flags, out);
-	memset(c, 0, sizeof(*c));
-	rc = refuse_irregular(path);
-	if (rc)
-		return rc;
-	c->real = (sqlite3_file *)(c + 1);
-	rc = base->xOpen(base, path, c->real, flags, &got);
-	if (!rc && is_default() && in_wal_mode(c->real)) {
-		/* as without this VFS */
-		c->real->pMethods->xClose(c->real);
-		memset(c, 0, sizeof(*c));
-		return base->xOpen(base, path, file, flags, out);
-	}
-	if (!rc) {
-		rc = open_main(c, path, got);
-		if (rc)
-			c->real->pMethods->xClose(c->real);
-	} else if (c->real->pMethods) {
-		c->real->pMethods->xClose(c->real);
-	}
-	if (rc)
-		return rc;
-	file->pMethods = &file_methods;
-	if (out)
-		*out = got;
-	return SQLITE_OK;
+	file->pMethods = NULL;
+	return open_database((struct connection *)file, path, flags, out);
 }
 
 /* ---- other files ---- */
@@ -183,10 +217,15 @@ static struct connection *connection_with(const char *path, unsigned int *fact)
 
 static SQLITE_SLOW int look_for(struct connection *c, unsigned int fact, const char *path, int *out)
 {
+	int rc;
+
 	*out = 0;
 	if (file_is_absent(base, c, fact, path))
 		return SQLITE_OK;
-	return base->xAccess(base, path, SQLITE_ACCESS_EXISTS, out);
+	rc = base->xAccess(base, path, SQLITE_ACCESS_EXISTS, out);
+	if (!rc && *out && fact == FACT_NO_WAL && !c->exclusive)
+		file_refuse_wal(c->db->path);
+	return rc;
 }
 
 static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)

@@ -1,12 +1,15 @@
 #!/bin/sh
 # test_preload.sh - tests that `glock sqlite` reaches programs that know nothing of the VFS. TAP.
 #
-# Usage: test_preload.sh GLOCK FOLDER USER. FOLDER has the libraries. USER is a program with SQLite.
+# Usage: test_preload.sh GLOCK FOLDER USER HOST COPY. FOLDER has the libraries. USER is a program with SQLite.
+# HOST is a program that loads COPY, a module with a copy of SQLite.
 set -u
 . "$(dirname "$0")/../tap.sh"
 glock=$(realpath "$1")
 GLOCK_SQLITE_DIR=$(realpath "$2")
 user=$(realpath "$3")
+host=$(realpath "$4")
+copy=$(realpath "$5")
 export GLOCK_SQLITE_DIR
 cd "${GLOCK_DIR%/spaces}/data" || exit 1
 tap_log=$GLOCK_DIR/../log
@@ -15,6 +18,10 @@ tap_log=$GLOCK_DIR/../log
 result $? "open, open_v2, and open after a shutdown of SQLite use the VFS"
 "$user" app.db >"$tap_log" 2>&1 && [ "$(cat "$tap_log")" = "unix unix unix" ]
 result $? "without glock sqlite the program uses SQLite's own VFS"
+"$glock" sqlite "$host" "$copy" >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log"
+result $? "a module with a copy of SQLite reaches its own copy"
+"$glock" sqlite "$host" "$copy" libsqlite3.so.0 >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log"
+result $? "also if another copy is loaded"
 "$glock" sqlite sh -c 'exit 7' >"$tap_log" 2>&1
 [ $? = 7 ] && [ ! -s "$tap_log" ]
 result $? "a program without SQLite runs as before, with its exit status"
@@ -24,6 +31,13 @@ chmod +x static
 "$glock" sqlite ./static >"$tap_log" 2>&1
 [ $? = 69 ] && grep -q '^glock sqlite: ./static is a static program: no library can be loaded' "$tap_log"
 result $? "a static program is refused with the reason"
+cp "$host" inside
+printf 'SQLite format 3\0' >>inside
+"$glock" sqlite ./inside "$copy" >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" &&
+	grep -q '^glock sqlite: ./inside has a copy of SQLite in it, which works without glocks' "$tap_log"
+result $? "of a program with SQLite in its file, a line tells why it has no glocks"
+"$glock" sqlite "$user" app.db >"$tap_log" 2>&1 && ! grep -q 'has a copy' "$tap_log"
+result $? "of a program with SQLite as a shared library, no line tells"
 GLOCK_SQLITE_DIR=/nowhere "$glock" sqlite true >"$tap_log" 2>&1
 [ $? = 69 ] && grep -q 'GLOCK_SQLITE_DIR' "$tap_log"
 result $? "without the libraries the message names the way out"

@@ -10,6 +10,19 @@ import sys
 import time
 
 SECONDS = 5
+SHOWN = 240  # bytes of a path that the VFS shows
+
+
+def texts_of_odd_path(load, extension, glock, folder, space):
+    """Opens a database with a line break in its long path. Returns what stands for the path, and texts of glock stat."""
+    odd = f"{folder}/{'x' * 200}/line\nbreak{'y' * 200}"
+    os.makedirs(odd)
+    with subprocess.Popen([load, extension, odd, "glock", "off", "2", "500", "3000"], stdout=subprocess.DEVNULL) as workers:
+        time.sleep(1.5)
+        texts = [subprocess.run([glock, "stat", space], capture_output=True, text=True, check=True).stdout
+                 for _ in range(20)]
+        workers.wait()
+    return "..." + (odd.replace("\n", "?") + "/app.db")[3 - SHOWN:], texts
 
 
 def main():
@@ -26,6 +39,7 @@ def main():
         frames = subprocess.run([o2top, "--fs", "glock", "--json", "-n", "2", "-d", "1"], capture_output=True, text=True,
                                 check=True).stdout
         figures = dict(word.split("=") for word in workers.communicate()[0].split())
+    odd, odd_texts = texts_of_odd_path(load, extension, glock, folder, space)
     frame = json.loads(frames.splitlines()[-1])
     rows = {row["path"]: row for row in frame["rows"]}
     data, writers = rows.get(database, {}), rows.get(database + " (writers)", {})
@@ -36,6 +50,8 @@ def main():
             (workers.returncode == 0, "the load runs"),
             (any(f" P: {database}\n" in text for text in texts), "glock stat: the path of the database"),
             (any(f" P: {database} (writers)\n" in text for text in texts), "glock stat: the lock of writers"),
+            (any(f" P: {odd}\n" in text for text in odd_texts), "glock stat: the end of a long path, in one line"),
+            (any(f" P: {odd} (writers)\n" in text for text in odd_texts), "glock stat: the end of a long path, and which lock"),
             (data and writers, "o2top: both locks by path"),
             (0.3 < rate / float(figures["rate"]) < 3, "o2top: acquisitions are transactions"),
             (0.3 < writes / float(figures["writes"]) < 3, "o2top: acquisitions of writers are write transactions"),

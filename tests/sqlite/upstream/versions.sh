@@ -49,7 +49,7 @@ for release in bullseye sid; do
 	build_vfs
 	LD_LIBRARY_PATH=$PWD:$build/src/glock
 	export LD_LIBRARY_PATH
-	for name in bad process interop document fault bank; do
+	for name in bad change process interop document fault bank; do
 		program=$build/tests/sqlite/test_sqlite_$name
 		set --
 		[ $name != bank ] || { program=$build/tests/sqlite/sqlite_bank; set -- 8 20; }
