@@ -280,9 +280,9 @@ static void print_node(struct page *p, const struct row_node *n)
 			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
 			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
-		fprintf(p->out, " %swaits %s to %s%s", on(p, ROLE_HOT),
+		fprintf(p->out, " %swaits %s%s%s", on(p, ROLE_HOT),
 			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
-			n->sum.wants_ex ? "write" : "read", off(p));
+			change_wish(&n->sum), off(p));
 	fprintf(p->out, "\n");
 }
 
