@@ -102,10 +102,7 @@ static bool is_back(const struct node *node)
 	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
 }
 
-/*
- * Lists the nodes in one state that may have this row's lock space. The state is silent now, or
- * silent one sample ago. Returns their number.
- */
+/* Lists the nodes in one state that may have this row's lock space. Returns their number. */
 static unsigned list_silent(const struct model *m, const struct row *row,
 			    bool (*is)(const struct node *node), char *buf, size_t size)
 {
@@ -118,6 +115,32 @@ static unsigned list_silent(const struct model *m, const struct row *row,
 		if (is(&m->nodes[i]) && may_have(&m->nodes[i], row))
 			list_add(&list, m->nodes[i].name);
 	return list.total;
+}
+
+static bool waited_long_on(const struct row *row, size_t node)
+{
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (row->nodes[i].node == node && waited_long(&row->nodes[i].sum))
+			return true;
+	return false;
+}
+
+/* Lists the nodes that answer again. A node that waited itself is not the cause of the wait. */
+static void list_back(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	struct list list = {.buf = buf, .size = size};
+
+	*buf = '\0';
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < m->n_nodes; i++) {
+			if (!is_back(&m->nodes[i]) || !may_have(&m->nodes[i], row) ||
+			    waited_long_on(row, i))
+				continue;
+			if (pass)
+				list_add(&list, m->nodes[i].name);
+			else
+				list.total++;
+		}
 }
 
 /* ---- the rules ----------------------------------------------------------------------------- */
@@ -529,7 +552,7 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = list_silent(m, row, is_silent, f.not_answering, sizeof(f.not_answering));
-	list_silent(m, row, is_back, f.back, sizeof(f.back));
+	list_back(m, row, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);

@@ -15,6 +15,18 @@ static int dlm_mode_of(uint8_t state)
 	return state == GFS2_EX ? DLM_EX : state == GFS2_DF ? DLM_CW : state == GFS2_SH ? DLM_PR : 0;
 }
 
+/* Says what a holder without a process is. */
+static void say_no_process(struct words *w, const struct dlm_part *at, const char *mode)
+{
+	if (at->lock->id.type == GFS2_FLOCK)
+		words_add(w, "a process on %s holds %s (flock)", at->node->name, mode);
+	else if (at->lock->id.type == GFS2_IOPEN)
+		words_add(w, "%s holds %s, because it has the inode open or in its memory",
+			  at->node->name, mode);
+	else
+		words_add(w, "%s holds %s, and names no process", at->node->name, mode);
+}
+
 static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct holder *h;
@@ -34,9 +46,7 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
 		else
-			words_add(w, "a process on %s holds %s%s", at->node->name,
-				  holder_modes[h->state],
-				  at->lock->id.type == GFS2_FLOCK ? " (flock)" : "");
+			say_no_process(w, at, holder_modes[h->state]);
 		return true;
 	}
 	return false;
