@@ -337,16 +337,8 @@ static void print_folded(struct page *p, const char *first, const char *text)
 	int room = p->o->columns - 9;
 
 	fprintf(p->out, "      %s ", first);
-	while (room > 30 && (int)strlen(text) > room) {
-		int n = room;
-
-		while (n > 0 && text[n] != ' ')
-			n--;
-		if (!n)
-			break;
-		fprintf(p->out, "%.*s\n        ", n, text);
-		text += n + 1;
-	}
+	for (size_t n; room > 30 && text[n = unit_fold(text, room, false)]; text += n + 1)
+		fprintf(p->out, "%.*s\n        ", (int)n, text);
 	fprintf(p->out, "%s\n", text);
 }
 
