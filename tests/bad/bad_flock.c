@@ -326,7 +326,7 @@ static void no_node_caches_a_flock(void **state)
 }
 
 /*
- * Files are opened and closed, so the line of a wait moves. The wait goes on all the same. It counts
+ * Files are opened and closed, so the line of a wait moves. The wait goes on all the same, counts
  * once, and keeps its age.
  */
 static void lines_change_their_order(void **state)

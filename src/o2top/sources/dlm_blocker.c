@@ -118,11 +118,13 @@ static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node
 	} else if (!part_of_node(&part, f, node)) {
 		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s holds %s", n->name, dlm_mode_name(mode));
-	} else if (is_flock(&f->id) && !say_inside(t, f, node, f->wanted)) {
+	} else if (say_inside(t, f, node, f->wanted)) {
+		return;
+	} else if (is_flock(&f->id)) {
 		/* no node caches a flock, so a process has it, or gives it up just now */
 		note_blocker(f, (struct blocker){.node = (int32_t)node, .inside = true});
 		words_add(t, "a process on %s holds %s (flock)", n->name, dlm_mode_name(mode));
-	} else if (!is_flock(&f->id) && !say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
+	} else if (!say_giving_up(t, f, node)) {
 		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s caches it in %s and has not demoted it", n->name,
 			  dlm_mode_name(mode));

@@ -13,7 +13,6 @@
  */
 #include "flock.h"
 #include "gfs2_estimate.h"
-#include "gfs2_flock.h"
 #include "gfs2_impl.h"
 #include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/grow.h"

@@ -12,7 +12,9 @@
 /* Returns the DLM's mode for a state of a glock. */
 static int dlm_mode_of(uint8_t state)
 {
-	return state == GFS2_EX ? DLM_EX : state == GFS2_DF ? DLM_CW : state == GFS2_SH ? DLM_PR : 0;
+	static const uint8_t modes[] = {[GFS2_SH] = DLM_PR, [GFS2_DF] = DLM_CW, [GFS2_EX] = DLM_EX};
+
+	return state < sizeof(modes) / sizeof(modes[0]) ? modes[state] : 0;
 }
 
 /* Says what a holder without a process is. */

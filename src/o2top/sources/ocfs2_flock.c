@@ -2,10 +2,10 @@
 /*
  * ocfs2_flock.c - flocks of OCFS2: the processes that have them, and their waits.
  *
- * The kernel prints a line for each open file that flock(2) may lock. All lines of an inode have one
- * name, and their order changes while files are opened and closed. So a line is not compared with
- * the line before. A wait is recognized by the stamp of its begin. The lines have no counters, but
- * a wait always has a stamp.
+ * The kernel prints a line for each open file that flock(2) may lock. All lines of an inode have
+ * the same name, and their order changes while files are opened and closed. So a line is not
+ * compared with the line before. A wait is recognized by the stamp of its begin. The lines have no
+ * counters, but a wait always has a stamp.
  */
 #include "ocfs2_flock.h"
 
@@ -84,7 +84,8 @@ static void add_waiting(struct source_sample *t, const struct flock_line *w,
 	if (was)
 		dt = seconds(t->mono_us - node_when(t->node, was->sample)->mono_us);
 	else if (s->lines == 1 && s->lines_before == 1 && !t->first)
-		age = min_s(age, dt); /* it began after the sample before, whatever the clock says */
+		/* The wait began after the sample before, whatever the clock says. */
+		age = min_s(age, dt);
 	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	if (t->first) {
 		c->lost_s += age;

@@ -132,7 +132,8 @@ static void draw_problems(struct ui *ui, int height, int width)
 	}
 	if (y++ < height - 1)
 		screen_format(y - 1, 0, width, ROLE_SECTION,
-			      p->count ? "Problems in this frame: %zu" : "No problems in this frame",
+			      p->count ? "Problems in this frame: %zu"
+				       : "No problems in this frame",
 			      p->count);
 	for (size_t i = 0; i < p->kept; i++)
 		y = draw_on_page(y, height, width, p->text[i]);
