@@ -430,8 +430,7 @@ static void no_sentence_across_skewed_samples(void **state)
 	for (int t = 0; t < 2; t++) {
 		scene_clock(s, t, "node1");
 		scene_clocks(s, t, "node2", REAL0 + STEP * t + 4, UP0 + STEP * t + 4);
-		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9},
-		     .wait_us = STAMP(STEP - 3));
+		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(STEP - 3));
 		LINE(t, "node2", .ino = 512, .level = 5, .holders = {0, 1}, .gets = {1, 1});
 	}
 	scene_json(s);

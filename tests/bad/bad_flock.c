@@ -243,7 +243,7 @@ static void totals_that_fell(void **state)
 	assert_near(waited(s, 0, 0x200), 0, 1e-9);
 }
 
-/* A line of an OCFS2 flock in sample t: an idle open file, a holder, or a waiter since a time. */
+/* These write a line of an OCFS2 flock in sample t: an idle file, a holder, a waiter. */
 static void idle(struct scene *s, int t, const char *node)
 {
 	scene_line(s, t, node,

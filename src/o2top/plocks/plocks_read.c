@@ -176,9 +176,9 @@ static bool same_inode(const struct plock *a, const struct plock *b)
 }
 
 /*
- * Marks the locks of one file that mean nothing to another node: those for writing, and those whose
- * file another node has locked for writing. The ranges do not matter, because the file is not
- * protected even where they do not overlap yet. Returns whether there are any.
+ * Marks the locks of one file that mean nothing to another node. These are the locks for writing,
+ * and the locks beside one for writing on another node. The ranges do not matter, because no lock
+ * protects the file even if they do not overlap yet. Returns whether there are any.
  */
 static bool compare(struct plock *list, size_t n)
 {
@@ -192,8 +192,7 @@ static bool compare(struct plock *list, size_t n)
 	if (!writer->line.write || !others)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		list[i].unprotected =
-		    list[i].line.write || writers || list[i].node != writer->node;
+		list[i].unprotected = list[i].line.write || writers || list[i].node != writer->node;
 	return true;
 }
 

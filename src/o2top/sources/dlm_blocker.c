@@ -156,8 +156,8 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 }
 
 /*
- * Returns the mode for which waits ask; -1 if none of them tells. Where some wait for CW and some
- * for PR, any holder is in the way of some, as it is with EX.
+ * Returns the mode for which waits ask; -1 if none of them tells. If some waits ask for CW and some
+ * for PR, each holder is in the way of some. That is as with EX.
  */
 static int wanted_by(const struct change *c)
 {

@@ -130,8 +130,8 @@ static void set_root(struct dlm_chain *chain, const struct model *m, const struc
 
 	chain->root = *at;
 	chain->root.row = m->spaces[s->wait.space].source->row(s->members[0].lock);
-	chain->root.other = chain->root.row.class != first->class ||
-			    chain->root.row.number != first->number;
+	chain->root.other =
+	    chain->root.row.class != first->class || chain->root.row.number != first->number;
 }
 
 /* Puts the steps' texts together, the root first. */

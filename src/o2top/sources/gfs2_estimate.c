@@ -48,8 +48,7 @@ void gfs2_flock_take(struct gfs2_flock_totals *now, const struct gfs2_sbstats_li
 	if (l->type != GFS2_FLOCK)
 		return;
 	for (uint32_t cpu = 0; cpu < l->n_cpus; cpu++) {
-		if (cpu >= now->room &&
-		    !grow(&now->list, cpu, &now->room, sizeof(*now->list)))
+		if (cpu >= now->room && !grow(&now->list, cpu, &now->room, sizeof(*now->list)))
 			return;
 		if (cpu >= now->n)
 			now->list[now->n++] = (struct flock_totals){0};

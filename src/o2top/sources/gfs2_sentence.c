@@ -42,8 +42,8 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 		ended = strcmp(h->comm, "(ended)") == 0;
 		*pid = ended ? 0 : h->pid;
 		if (ended)
-			words_add(w, "pid %lld, which has ended on %s, holds %s",
-				  (long long)h->pid, at->node->name, holder_modes[h->state]);
+			words_add(w, "pid %lld, which has ended on %s, holds %s", (long long)h->pid,
+				  at->node->name, holder_modes[h->state]);
 		else if (h->pid)
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);

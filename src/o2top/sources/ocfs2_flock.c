@@ -10,8 +10,8 @@
 #include "ocfs2_flock.h"
 
 #include "flock.h"
-#include "ocfs2_wait.h"
 #include "o2top/base/grow.h"
+#include "ocfs2_wait.h"
 
 #include <stdlib.h>
 

@@ -281,8 +281,8 @@ static void print_node(struct page *p, const struct row_node *n)
 			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
 		fprintf(p->out, " %swaits %s%s%s", on(p, ROLE_HOT),
-			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
-			change_wish(&n->sum), off(p));
+			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s), change_wish(&n->sum),
+			off(p));
 	fprintf(p->out, "\n");
 }
 
