@@ -396,19 +396,118 @@ static void it_is_being_recovered(void **state)
 	assert_says(s, "the DLM recovers this lock; node1 waits 8.00 s");
 }
 
-/* A clock that is 30 s off makes a sentence about 8 s unsafe. */
+/* A wait of 8 s, and node2, whose clock is `ahead`, and which gives its sample `later`. */
+static void wait_across_samples(struct scene *s, double ahead, double later)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clocks(s, t, "node2", REAL0 + STEP * t + ahead + later,
+			     UP0 + STEP * t + later);
+		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node2", .ino = 512, .level = 5, .holders = {0, 1}, .gets = {1, 1});
+	}
+}
+
+/*
+ * A clock that is 30 s off is wrong, because a sample of all nodes does not take 30 s. The sentence
+ * says so.
+ */
+static void clocks_that_differ(void **state)
+{
+	struct scene *s = *state;
+
+	wait_across_samples(s, 30, 0);
+	scene_json(s);
+	assert_says(s, "1 process on node2 holds EX; node1 waits 8.00 s; the nodes' clocks differ "
+		       "by about 30.0 s");
+}
+
+/* Two samples that are 4 s apart tell nothing of a wait that may be younger. */
 static void no_sentence_across_skewed_samples(void **state)
 {
 	struct scene *s = *state;
 
 	for (int t = 0; t < 2; t++) {
 		scene_clock(s, t, "node1");
-		scene_clocks(s, t, "node2", REAL0 + STEP * t + 30, UP0 + STEP * t);
-		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(-3));
+		scene_clocks(s, t, "node2", REAL0 + STEP * t + 4, UP0 + STEP * t + 4);
+		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(STEP - 3));
 		LINE(t, "node2", .ino = 512, .level = 5, .holders = {0, 1}, .gets = {1, 1});
 	}
 	scene_json(s);
 	assert_string_equal(sentence(s), "");
+}
+
+/*
+ * Direct I/O takes a glock in DF, which excludes SH. `holder` on node1 keeps `waiter` on node2 out.
+ */
+static void direct_io(struct scene *s, const char *holder, const char *waiter)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node1", 2, 512, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 512, holder, "H", holder, 55, "holder");
+		scene_stats(s, t, "node2", 2, 512, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 512, "UN", "W", waiter, 77, "waiter");
+	}
+	scene_json(s);
+}
+
+static void direct_io_waits_for_a_reader(void **state)
+{
+	struct scene *s = *state;
+
+	direct_io(s, "SH", "DF");
+	assert_says(s, "pid 55 holder on node1 holds SH; node2 (pid 77 waiter) waits");
+}
+
+static void a_reader_waits_for_direct_io(void **state)
+{
+	struct scene *s = *state;
+
+	direct_io(s, "DF", "SH");
+	assert_says(s, "pid 55 holder on node1 holds DF; node2 (pid 77 waiter) waits");
+}
+
+static void direct_io_beside_direct_io(void **state)
+{
+	struct scene *s = *state;
+
+	direct_io(s, "DF", "DF");
+	assert_says(s, "no holder was seen");
+}
+
+/*
+ * Three nodes: node3 held the lock and did not answer. The sample of node1 is missing, too, but
+ * node1 waited itself, so it is not the cause.
+ */
+static void a_waiter_that_was_away_is_no_cause(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	for (int t = 0; t < 3; t++) {
+		for (int n = 1; n <= 3; n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			if (t == 1 && n != 2)
+				continue;
+			scene_clock(s, t, node);
+			LINE(t, node, .ino = 7, .gets = {1, 1});
+			if (n < 3 && t < 2)
+				LINE(t, node, .ino = 512, WAITING, .gets = {9, 9},
+				     .wait_us = STAMP(-3));
+			else if (n < 3)
+				LINE(t, node, .ino = 512, .gets = {10, 9},
+				     .total_ns = {9000000000ull, 0}, .max = {9000000, 0},
+				     .last_us = {STAMP(6), 0});
+		}
+	}
+	scene_json(s);
+	advice = word(row_of(frame(s, 1), 512), "advice");
+	if (!strstr(advice, "check what node3 did"))
+		fail_msg("%s", advice);
 }
 
 /* OCFS2 names no process. Their own node names the tasks that sleep in its lock code. */
@@ -679,6 +778,11 @@ int main(void)
 	    SCENE(its_master_does_not_answer),
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),
+	    SCENE(clocks_that_differ),
+	    SCENE(direct_io_waits_for_a_reader),
+	    SCENE(a_reader_waits_for_direct_io),
+	    SCENE(direct_io_beside_direct_io),
+	    SCENE(a_waiter_that_was_away_is_no_cause),
 	    SCENE(a_late_node_is_no_cause),
 	    SCENE(files_of_the_waits_that_began_then),
 	    SCENE(a_silent_node_is_the_cause),

@@ -73,8 +73,31 @@ static void the_root_is_named(void **state)
 	tells(s, 0x200, "(node3 -> node1 -> node2)");
 	tells(s, 0x200, "pid 20 holder on node2 holds EX");
 	advice = word(row_of(frame(s, 0), 0x200), "advice");
-	if (!strstr(advice, "on node2: "))
+	/* the command is about the file that node2 holds */
+	if (!strstr(advice, "on node2: find MOUNT -xdev -inum 513"))
 		fail_msg("%s", advice);
+}
+
+/*
+ * The process that took 2/200 has ended. Its number belongs to another process now, which waits for
+ * 2/201.
+ */
+static void an_ended_process_is_no_chain(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	glock(s, "node3", 0x200, "UN", 0, 30);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "EX", "H", "EX", 10, "(ended)");
+	}
+	glock(s, "node1", 0x201, "UN", 0, 10);
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	scene_json(s);
+	tells_not(s, 0x200, "->");
+	tells(s, 0x200, "pid 10, which has ended on node1, holds EX; node3 (pid 30 waiter) waits");
+	assert_non_null(strstr(word(row_of(frame(s, 0), 0x200), "advice"), "-inum 512"));
 }
 
 /* The process of node1 that waits for 2/201 is not the one that holds 2/200: no chain. */
@@ -115,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    BAD(the_root_is_named),
 	    BAD(another_process_is_no_chain),
+	    BAD(an_ended_process_is_no_chain),
 	    BAD(a_cycle_is_a_deadlock),
 	};
 

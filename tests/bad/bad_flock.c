@@ -243,6 +243,168 @@ static void totals_that_fell(void **state)
 	assert_near(waited(s, 0, 0x200), 0, 1e-9);
 }
 
+/* These write a line of an OCFS2 flock in sample t: an idle file, a holder, a waiter. */
+static void idle(struct scene *s, int t, const char *node)
+{
+	scene_line(s, t, node,
+		   (struct state_line){
+		       .type = 'F', .ino = 512, .level = -1, .flags = 0x240, .requested = -1});
+}
+
+static void holds(struct scene *s, int t, const char *node)
+{
+	scene_line(s, t, node,
+		   (struct state_line){
+		       .type = 'F', .ino = 512, .level = 5, .flags = 0x241, .requested = 5});
+}
+
+static void waits_since(struct scene *s, int t, const char *node, double since)
+{
+	scene_line(s, t, node,
+		   (struct state_line){.type = 'F',
+				       .ino = 512,
+				       .requested = 5,
+				       .flags = 0x242,
+				       .action = 1,
+				       .wait_us = STAMP(since)});
+}
+
+/*
+ * A flock has a line for each open file, and the newest file comes first. node1 holds it with the
+ * oldest file, so the last line tells it. A process of node1 waits, too.
+ */
+static void the_holder_is_not_the_first_line(void **state)
+{
+	struct scene *s = *state;
+	const char *text;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		idle(s, t, "node1");
+		waits_since(s, t, "node1", -2);
+		holds(s, t, "node1");
+		waits_since(s, t, "node2", -3);
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	text = word(row, "sentence");
+	if (!strstr(text, "a process on node1 holds EX (flock); node1 and node2 wait 8.00 s"))
+		fail_msg("%s", text);
+	assert_non_null(strstr(word(row, "advice"), "on node1: "));
+}
+
+/*
+ * The lock's master says that node1 has the flock. The lines of node1 do not show it. No node
+ * caches a flock, so a process has it.
+ */
+static void no_node_caches_a_flock(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		idle(s, t, "node1");
+		waits_since(s, t, "node2", -3);
+		snprintf(path, sizeof(path), "t%d/node1/o2dlm/" UUID "/dlm_state", t);
+		scene_file(s, path, "Thread Pid: 209  Node: 1  State: JOINED\n");
+		snprintf(path, sizeof(path), "t%d/node1/o2dlm/" UUID "/locking_state", t);
+		scene_file(s, path,
+			   "NAME:F000000000000000000020000000000\nLRES:1,1,16,0,0,0,0,0,0,0,4\n"
+			   "RMAP:\nLVBX:00\nLOCK:1,0,5,-1,1,1:36,0,0,0,0,1,0,0,0,2\n"
+			   "LOCK:1,2,5,-1,2,2:36,0,0,0,0,1,0,0,0,2\n\n");
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_non_null(strstr(word(row, "sentence"), "a process on node1 holds EX (flock)"));
+	assert_null(strstr(word(row, "advice"), "dmesg"));
+}
+
+/*
+ * Files are opened and closed, so the line of a wait moves. The wait goes on all the same, counts
+ * once, and keeps its age.
+ */
+static void lines_change_their_order(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 5; t++) {
+		scene_clock(s, t, "node1");
+		for (int i = 0; i < (t % 2 ? 0 : 1 + t); i++)
+			idle(s, t, "node1");
+		waits_since(s, t, "node1", -3);
+	}
+	scene_json(s);
+	for (size_t n = 0; n < 4; n++) {
+		json_t *row = row_of(frame(s, n), 512);
+
+		assert_near(number(row, "wait_s"), STEP, 1e-3);
+		assert_near(number(row, "oldest_wait_s"), 8 + STEP * (double)n, 1e-3);
+	}
+}
+
+/* The kernel leaves the flock out of a sample. Its wait goes on, and no second is lost. */
+static void a_flock_is_left_out(void **state)
+{
+	struct scene *s = *state;
+	double sum = 0;
+
+	for (int t = 0; t < 4; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 7);
+		if (t != 2)
+			waits_since(s, t, "node1", -3);
+	}
+	scene_json(s);
+	for (size_t n = 0; n < 3; n++)
+		sum += waited(s, n, 512);
+	assert_near(sum, 3 * STEP, 1e-3);
+}
+
+/* node2 lost time to another lock of the file. It does not wait for the flock. */
+static void only_waiters_for_the_flock_are_named(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		waits_since(s, t, "node1", 5 * t - 0.5);
+		LINE(t, "node2", .ino = 512, .gets = {10 + (unsigned)t, 0},
+		     .total_ns = {1000000ull * (unsigned)(1 + t), 0}, .max = {1000, 0});
+	}
+	scene_json(s);
+	advice = word(row_of(frame(s, 0), 512), "advice");
+	if (strncmp(advice, "node1 waits for flock(2)", 24) != 0)
+		fail_msg("%s", advice);
+}
+
+/* A process that gives its flock up waits for the DLM, and wants neither to read nor to write. */
+static void giving_up_is_no_wish(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_line(s, t, "node1",
+			   (struct state_line){.type = 'F',
+					       .ino = 512,
+					       .level = 5,
+					       .flags = 0xa47,
+					       .action = 3,
+					       .wait_us = STAMP(-3)});
+	}
+	scene_run(s, "-b", "--details", "@", NULL);
+	assert_non_null(strstr(s->out, "waits 8.00 s\n"));
+	assert_null(strstr(s->out, "to read"));
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -251,7 +413,10 @@ int main(void)
 	    BAD(a_long_wait_is_counted_once), BAD(a_wait_follows_a_long_one),
 	    BAD(totals_of_the_type),          BAD(totals_that_fell),
 	    BAD(totals_hold_measured_waits),  BAD(totals_of_an_agent),
-	    BAD(totals_and_samples),
+	    BAD(totals_and_samples),          BAD(the_holder_is_not_the_first_line),
+	    BAD(no_node_caches_a_flock),      BAD(lines_change_their_order),
+	    BAD(a_flock_is_left_out),         BAD(only_waiters_for_the_flock_are_named),
+	    BAD(giving_up_is_no_wish),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

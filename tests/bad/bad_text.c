@@ -106,6 +106,21 @@ static void paths(void **state)
 	assert_non_null(strstr(s->out, "/mnt/"));
 }
 
+/* A path that is not UTF-8 keeps its letters in JSON. Only the bytes that are none become "?". */
+static void letters_beside_a_bad_byte(void **state)
+{
+	struct scene *s = *state;
+	char names[128];
+
+	for (int t = 0; t < 2; t++)
+		hot(s, t, "node1");
+	scene_file(s, "names", "100 /mnt/d\xc3\xa4ten/\xff\xe6\x97\xa5\n");
+	snprintf(names, sizeof(names), "%s/names", s->root);
+	scene_run(s, "--json", "--names", names, "@", NULL);
+	check_json(s->out);
+	assert_non_null(strstr(s->out, "/mnt/d\xc3\xa4ten/?\xe6\x97\xa5\""));
+}
+
 static void lock_spaces_and_samples(void **state)
 {
 	struct scene *s = *state;
@@ -368,6 +383,7 @@ int main(void)
 	    BAD(node_names_in_messages),
 	    BAD(commands),
 	    BAD(paths),
+	    BAD(letters_beside_a_bad_byte),
 	    BAD(lock_spaces_and_samples),
 	    BAD(long_paths),
 	    BAD(exit_nothing_to_watch),

@@ -122,6 +122,32 @@ def a_pane_that_is_cut_off():
 
 
 @test
+def banners_on_a_small_screen():
+    """A banner takes two lines if no other text needs the second one. Otherwise "..." marks the cut,
+    and the page of problems has all of it."""
+    folder = tempfile.mkdtemp(prefix="o2top-banner-")
+    recording = os.path.join(folder, "power-cut")
+    try:
+        shutil.copytree(os.path.join(CAPTURES, "power-cut"), recording)
+        subprocess.run(["chmod", "-R", "u+w", recording], check=True)
+        with Use(start(recording)) as t:
+            t.key(".", ".")
+            screen = t.wait("node2 silent for", "check its power and its fencing")
+            # half of a number is another number
+            assert "over 11" in screen.splitlines()[0] or "over" not in screen.splitlines()[0], screen
+        with open(os.path.join(recording, "t2", "node1", "ocfs2", os.listdir(
+                os.path.join(recording, "t2", "node1", "ocfs2"))[0], "fs_state"), "a", encoding="utf-8") as f:
+            f.write("  Recovery => Pid: 7  Nodes: 2\n")
+        with Use(start(recording)) as t:
+            t.key(".")
+            t.wait("node2 silent for", "...", "recovers the journal", gone=("its fencing",))
+            t.key("!")
+            t.wait("node2 silent for", "its fencing", "recovers the journal")
+    finally:
+        shutil.rmtree(folder)
+
+
+@test
 def hang_is_found():
     """The hot file, the nodes and the advice are on the first screen, without a key."""
     with Use(start("ocfs2-hang")) as t:

@@ -6,6 +6,7 @@
 #include "o2top/base/units.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,34 @@ static void utf8_in_any_locale(void **state)
 	assert_string_equal(buf, "/d\xc3\xa4ten/\xe6\x97\xa5\\xff\\x1b");
 }
 
+/* Checks the lines of a folded text, which are divided by '|' here. */
+static void check_folded(const char *text, int width, bool cut, const char *expected)
+{
+	char lines[256] = "";
+
+	for (size_t n; *text; text += n, text += *text == ' ') {
+		n = unit_fold(text, width, cut);
+		assert_true(n > 0);
+		snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%s%.*s",
+			 *lines ? "|" : "", (int)n, text);
+	}
+	assert_string_equal(lines, expected);
+}
+
+/* Lines end at blanks, and their width is that of characters. */
+static void folded(void **state)
+{
+	(void)state;
+	check_folded("one two three", 7, true, "one two|three");
+	check_folded("one two three", 100, true, "one two three");
+	check_folded("\xe6\x97\xa5\xe6\x9c\xac \xe6\x97\xa5\xe6\x9c\xac", 9, true,
+		     "\xe6\x97\xa5\xe6\x9c\xac \xe6\x97\xa5\xe6\x9c\xac");
+	/* a long word is cut between two characters, or stays whole, and the rest is folded */
+	check_folded("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e b", 5, true,
+		     "\xe6\x97\xa5\xe6\x9c\xac|\xe8\xaa\x9e b");
+	check_folded("abcdefghij k lmnop", 5, false, "abcdefghij|k|lmnop");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +113,7 @@ int main(void)
 	    cmocka_unit_test(what_is_not_is_written_out),
 	    cmocka_unit_test(too_long_for_a_character),
 	    cmocka_unit_test(utf8_in_any_locale),
+	    cmocka_unit_test(folded),
 	};
 
 	setlocale(LC_ALL, "C.UTF-8");

@@ -102,10 +102,7 @@ static bool is_back(const struct node *node)
 	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
 }
 
-/*
- * Lists the nodes in one state that may have this row's lock space. The state is silent now, or
- * silent one sample ago. Returns their number.
- */
+/* Lists the nodes in one state that may have this row's lock space. Returns their number. */
 static unsigned list_silent(const struct model *m, const struct row *row,
 			    bool (*is)(const struct node *node), char *buf, size_t size)
 {
@@ -118,6 +115,32 @@ static unsigned list_silent(const struct model *m, const struct row *row,
 		if (is(&m->nodes[i]) && may_have(&m->nodes[i], row))
 			list_add(&list, m->nodes[i].name);
 	return list.total;
+}
+
+static bool waited_long_on(const struct row *row, size_t node)
+{
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (row->nodes[i].node == node && waited_long(&row->nodes[i].sum))
+			return true;
+	return false;
+}
+
+/* Lists the nodes that answer again. A node that waited itself is not the cause of the wait. */
+static void list_back(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	struct list list = {.buf = buf, .size = size};
+
+	*buf = '\0';
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < m->n_nodes; i++) {
+			if (!is_back(&m->nodes[i]) || !may_have(&m->nodes[i], row) ||
+			    waited_long_on(row, i))
+				continue;
+			if (pass)
+				list_add(&list, m->nodes[i].name);
+			else
+				list.total++;
+		}
 }
 
 /* ---- the rules ----------------------------------------------------------------------------- */
@@ -238,20 +261,26 @@ static void say_hung(const struct facts *f, char *buf, size_t size)
 		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
 }
 
+static bool is_flock(const struct facts *f, const struct lockset *set)
+{
+	const struct source *source = f->m->spaces[f->row->space].source;
+
+	return strcmp(source->type_name(set->members[0].lock->id.type), "FLOCK") == 0;
+}
+
 /*
  * Returns whether flock(2) lost nearly all the time. The modes of the inode's other locks do not
  * explain such a row.
  */
 static bool flocks(const struct facts *f)
 {
-	const struct source *source = f->m->spaces[f->row->space].source;
 	double lost = 0;
 	unsigned waiting = 0;
 
 	for (uint32_t i = 0; i < f->row->n_locksets; i++) {
 		const struct lockset *set = &f->row->locksets[i];
 
-		if (strcmp(source->type_name(set->members[0].lock->id.type), "FLOCK") != 0)
+		if (!is_flock(f, set))
 			continue;
 		lost += set->sum.lost_s;
 		waiting += set->sum.waiting;
@@ -262,17 +291,41 @@ static bool flocks(const struct facts *f)
 				      : waiting && waiting == f->row->sum.waiting;
 }
 
+/* Returns whether a node lost time to flocks of the row, or waits for one. */
+static bool waits_for_flock(const struct facts *f, uint32_t node)
+{
+	for (uint32_t i = 0; i < f->row->n_locksets; i++) {
+		const struct lockset *set = &f->row->locksets[i];
+
+		for (uint32_t j = 0; j < set->n_members && is_flock(f, set); j++) {
+			const struct change *c = set->members[j].change;
+
+			if (set->members[j].node == node && (c->lost_s > 0 || c->waiting))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void say_flocks(const struct facts *f, char *buf, size_t size)
 {
+	char names[160];
+	struct list list = {.buf = names, .size = sizeof(names)};
+
 	/* the line names a holder */
 	if (named_blocker(f) && f->waiting) {
 		say_hangs(f, buf, size);
 		return;
 	}
+	for (uint32_t i = 0; i < f->row->n_nodes; i++)
+		list.total += waits_for_flock(f, f->row->nodes[i].node);
+	for (uint32_t i = 0; i < f->row->n_nodes; i++)
+		if (waits_for_flock(f, f->row->nodes[i].node))
+			list_add(&list, f->m->nodes[f->row->nodes[i].node].name);
 	snprintf(buf, size,
 		 "%s %s for flock(2) on it: hold the flock for a shorter time, or take it less "
 		 "often",
-		 f->who, verb(f->n_who, "waits", "wait"));
+		 names, verb(list.total, "waits", "wait"));
 }
 
 static bool rename_lock(const struct facts *f)
@@ -499,7 +552,7 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = list_silent(m, row, is_silent, f.not_answering, sizeof(f.not_answering));
-	list_silent(m, row, is_back, f.back, sizeof(f.back));
+	list_back(m, row, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);

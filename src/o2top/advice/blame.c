@@ -42,17 +42,20 @@ static bool quote(const char *path, char *buf, size_t size)
 }
 
 /*
- * Writes the command. Returns false for a row that is no file, because no command finds its user.
+ * Writes the command. If the chain of waits ends at another file, the command is about that file.
+ * Returns false for a row that is no file, because no command finds its user.
  */
 static bool command(const struct model *m, const struct row *row, char *buf, size_t size)
 {
 	const struct space *space = &m->spaces[row->space];
-	unsigned long long inode = row->id.number;
+	bool other = row->sentence && row->root.other;
+	struct row_id id = other ? row->root.row : row->id;
+	unsigned long long inode = id.number;
 	char path[PATH_MAX_BYTES];
 
-	if (row->id.class || space->fs == FS_GLOCK)
+	if (id.class || space->fs == FS_GLOCK)
 		return false;
-	if (row->path && quote(row->path, path, sizeof(path)))
+	if (!other && row->path && quote(row->path, path, sizeof(path)))
 		snprintf(buf, size, "fuser -v %s", path);
 	else if (space->fs == FS_OCFS2 && !space->mount)
 		snprintf(buf, size, "debugfs.ocfs2 -R 'locate <%llu>' DEVICE", inode);

@@ -150,6 +150,24 @@ size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns)
 	return n;
 }
 
+size_t unit_fold(const char *text, int width, bool cut)
+{
+	mbstate_t state = {0};
+	size_t at = 0, blank = 0, n;
+	int columns, total = 0;
+	wchar_t wide;
+
+	for (; text[at]; at += n) {
+		n = unit_char(text + at, &state, &wide, &columns);
+		if (text[at] == ' ')
+			blank = at;
+		total += columns > 0 ? columns : 0;
+		if (total > width && at && (blank || cut))
+			return blank ? blank : at;
+	}
+	return at;
+}
+
 int unit_clean(char *buf, size_t size, const char *text, int width)
 {
 	mbstate_t state = {0};

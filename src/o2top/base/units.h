@@ -5,6 +5,7 @@
 #ifndef O2TOP_UNITS_H
 #define O2TOP_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>
@@ -35,6 +36,13 @@ const char *unit_trend(char *buf, const float *values, unsigned n, float most, i
  * its columns; -1 columns if the character must not reach a terminal.
  */
 size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns);
+
+/*
+ * Returns how many bytes of a clean text make a line of `width` columns. The line ends at a blank,
+ * which is not counted. A word that is longer than a line is cut if `cut`, and otherwise stays
+ * whole.
+ */
+size_t unit_fold(const char *text, int width, bool cut);
 
 /*
  * Makes a foreign text fit for a terminal. Control characters and bytes that are not UTF-8 become

@@ -38,4 +38,17 @@ struct flocks {
 	uint32_t n_totals;
 };
 
+/* A line of an OCFS2 flock with a wait. A flock has a line for each open file. */
+struct flock_line {
+	uint32_t lock;
+	uint32_t sample;  /* that showed it last */
+	uint64_t wait_us; /* since when it waits, by the node's wall clock */
+	bool wants_ex, gives_up;
+};
+
+struct flock_lines {
+	struct flock_line *list;
+	size_t n, room;
+};
+
 #endif

@@ -41,6 +41,8 @@ struct blocker {
 	bool silent;   /* the node does not answer */
 	bool chain;    /* the nodes for which requests wait wait themselves */
 	bool deadlock; /* the chain surely comes back to its begin */
+	bool other;    /* the chain ends at a lock of another row */
+	struct row_id row; /* with `other`: the row of that lock */
 };
 
 /* The longest wait of a row. The source makes a sentence about it. */

@@ -72,6 +72,7 @@ struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
 	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
+	struct flock_lines flock_lines, flock_lines_before; /* OCFS2: lines with a wait */
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */
 	struct trace_times trace_times;   /* GFS2: of the trace in this sample */

@@ -77,6 +77,8 @@ static void free_node_space(struct node_space *ns)
 	free(ns->holders_before.list);
 	free(ns->flocks.list);
 	free(ns->flocks.totals);
+	free(ns->flock_lines.list);
+	free(ns->flock_lines_before.list);
 	free(ns->trace_times.waits);
 	free(ns->trace_times.gives);
 	free(ns->trace_times.demands);

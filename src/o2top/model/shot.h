@@ -40,7 +40,7 @@ struct ocfs2_shot {
 	uint16_t flags;
 	int8_t level, requested, blocking;
 	uint8_t action;
-	uint16_t unused;
+	uint8_t lines, lines_before; /* flocks: its lines in this sample and in the one before */
 };
 
 struct gfs2_shot {
@@ -100,6 +100,7 @@ struct change {
 	bool wrote, read;            /* taken for writing, for reading */
 	bool seen;                   /* wrote and read are known from modes, not from counters */
 	bool wants_ex, wants_shared; /* the modes for which the waits in progress ask */
+	bool wants_direct;           /* GFS2: DF, for direct I/O; it excludes SH */
 };
 
 /* Returns a part of a count, rounded. A kernel's number may be more than a double holds exactly. */
@@ -177,6 +178,14 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_shared = true;
 }
 
+/* Returns what the waits in progress want, as words behind "waits"; "" if they do not tell it. */
+static inline const char *change_wish(const struct change *c)
+{
+	if (c->wants_ex)
+		return " to write";
+	return c->wants_shared ? " to read" : c->wants_direct ? " for direct I/O" : "";
+}
+
 /*
  * Returns the longest wait in seconds. NAN: time was lost, but sums and means told most of it,
  * which do not tell the longest wait.
@@ -238,6 +247,7 @@ static inline void change_sum(struct change *to, const struct change *from)
 	to->seen |= from->seen;
 	to->wants_ex |= from->wants_ex;
 	to->wants_shared |= from->wants_shared;
+	to->wants_direct |= from->wants_direct;
 }
 
 #endif

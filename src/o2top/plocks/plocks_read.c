@@ -16,12 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The pairs of locks that are compared in one sample. The limit bounds the time for a file that
- * thousands of processes lock.
- */
-enum { PAIRS_MOST = 10000000 };
-
 struct plock {
 	struct plock_line line;
 	uint32_t space, node; /* the node's index in the sample */
@@ -162,15 +156,15 @@ static void read_nodes(struct reading *r, const struct model *m, struct collecto
 			return (a) < (b) ? -1 : 1; \
 	} while (0)
 
-/* Writers come before readers, because their pairs matter and must be within the limit. */
+/* Writers come before readers, because a warning names only some processes. */
 static int by_place(const void *a, const void *b)
 {
 	const struct plock *x = a, *y = b;
 
 	LESS_OR_MORE(x->space, y->space);
 	LESS_OR_MORE(x->line.inode, y->line.inode);
-	LESS_OR_MORE(x->line.start, y->line.start);
 	LESS_OR_MORE(y->line.write, x->line.write);
+	LESS_OR_MORE(x->line.start, y->line.start);
 	LESS_OR_MORE(x->node, y->node);
 	LESS_OR_MORE(x->line.pid, y->line.pid);
 	return 0;
@@ -181,33 +175,25 @@ static bool same_inode(const struct plock *a, const struct plock *b)
 	return a->space == b->space && a->line.inode == b->line.inode;
 }
 
-/* Returns whether locks of one file can contradict each other at all. Most files have one node. */
-static bool may_contradict(const struct plock *list, size_t n)
+/*
+ * Marks the locks of one file that mean nothing to another node. These are the locks for writing,
+ * and the locks beside one for writing on another node. The ranges do not matter, because no lock
+ * protects the file even if they do not overlap yet. Returns whether there are any.
+ */
+static bool compare(struct plock *list, size_t n)
 {
-	bool write = false, others = false;
+	const struct plock *writer = list; /* writers come first */
+	bool others = false, writers = false;
 
 	for (size_t i = 0; i < n; i++) {
-		write |= list[i].line.write;
-		others |= list[i].node != list[0].node;
+		others |= list[i].node != writer->node;
+		writers |= list[i].line.write && list[i].node != writer->node;
 	}
-	return write && others;
-}
-
-/* Marks the locks of one file that another node's lock should exclude. Returns whether any are. */
-static bool compare(struct plock *list, size_t n, unsigned *pairs)
-{
-	bool any = false;
-
+	if (!writer->line.write || !others)
+		return false;
 	for (size_t i = 0; i < n; i++)
-		for (size_t j = i + 1; j < n && list[j].line.start <= list[i].line.end; j++) {
-			if (++*pairs > PAIRS_MOST)
-				return any;
-			if (list[i].node == list[j].node ||
-			    (!list[i].line.write && !list[j].line.write))
-				continue;
-			list[i].unprotected = list[j].unprotected = any = true;
-		}
-	return any;
+		list[i].unprotected = list[i].line.write || writers || list[i].node != writer->node;
+	return true;
 }
 
 /* ---- what was found ------------------------------------------------------------------------ */
@@ -273,7 +259,6 @@ static void forget_old(struct unprotected *u, uint32_t sample)
 int plocks_read(struct model *m, struct collector *c, const struct sample *sample)
 {
 	struct reading r = {.problems = &m->problems};
-	unsigned pairs = 0;
 
 	if (!m->unprotected)
 		m->unprotected = calloc(1, sizeof(*m->unprotected));
@@ -286,7 +271,7 @@ int plocks_read(struct model *m, struct collector *c, const struct sample *sampl
 	for (size_t i = 0, n; i < r.n; i += n) {
 		for (n = 1; i + n < r.n && same_inode(&r.list[i], &r.list[i + n]); n++)
 			;
-		if (may_contradict(&r.list[i], n) && compare(&r.list[i], n, &pairs))
+		if (compare(&r.list[i], n))
 			keep_file(m->unprotected, sample, m->sample, &r.list[i], n);
 	}
 	free(r.volumes);

@@ -11,6 +11,7 @@
 #include "dlm.h"
 #include "dlm_sentence_impl.h"
 #include "o2top/base/units.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 /* ---- modes --------------------------------------------------------------------------------- */
 
@@ -99,6 +100,11 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 	return true;
 }
 
+static bool is_flock(const struct lock_id *id)
+{
+	return id->type == 'F' || id->type == GFS2_FLOCK;
+}
+
 /* Says what is known of a node that holds the lock. Without its own listing only the mode is. */
 static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
 {
@@ -112,7 +118,13 @@ static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node
 	} else if (!part_of_node(&part, f, node)) {
 		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s holds %s", n->name, dlm_mode_name(mode));
-	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
+	} else if (say_inside(t, f, node, f->wanted)) {
+		return;
+	} else if (is_flock(&f->id)) {
+		/* no node caches a flock, so a process has it, or gives it up just now */
+		note_blocker(f, (struct blocker){.node = (int32_t)node, .inside = true});
+		words_add(t, "a process on %s holds %s (flock)", n->name, dlm_mode_name(mode));
+	} else if (!say_giving_up(t, f, node)) {
 		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s caches it in %s and has not demoted it", n->name,
 			  dlm_mode_name(mode));
@@ -143,21 +155,42 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 	return v->space == f->wait->space && lock_id_same(&v->id, &f->id);
 }
 
+/*
+ * Returns the mode for which waits ask; -1 if none of them tells. If some waits ask for CW and some
+ * for PR, each holder is in the way of some. That is as with EX.
+ */
+static int wanted_by(const struct change *c)
+{
+	if (c->wants_ex || (c->wants_direct && c->wants_shared))
+		return DLM_EX;
+	return c->wants_direct ? DLM_CW : c->wants_shared ? DLM_PR : -1;
+}
+
+/* The same, and PR if no wait tells its mode. */
+static int wanted_at_least(const struct change *c)
+{
+	int wanted = wanted_by(c);
+
+	return wanted < 0 ? DLM_PR : wanted;
+}
+
 /* Returns the strongest mode for which other nodes wait; -1 if none of them waits. */
 static int wanted_elsewhere(const struct facts *f, uint32_t node)
 {
-	int wanted = -1;
+	struct change others = {0};
+	bool any = false;
 
 	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
 		const struct member *member = &f->wait->set->members[i];
 
 		if (member->node == node || !member->change->waiting)
 			continue;
-		if (member->change->wants_ex)
-			return DLM_EX;
-		wanted = DLM_PR;
+		any = true;
+		others.wants_ex |= member->change->wants_ex;
+		others.wants_shared |= member->change->wants_shared;
+		others.wants_direct |= member->change->wants_direct;
 	}
-	return wanted;
+	return any ? wanted_at_least(&others) : -1;
 }
 
 /*
@@ -312,7 +345,7 @@ bool dlm_say_blocker(struct words *t, const struct model *m, const struct row_wa
 				.wait = wait,
 				.words = words,
 				.id = wait->set->members[0].lock->id,
-				.wanted = wait->set->sum.wants_ex ? DLM_EX : DLM_PR,
+				.wanted = wanted_at_least(&wait->set->sum),
 				.blockers = blockers};
 
 	blockers->n = 0;

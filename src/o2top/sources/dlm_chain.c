@@ -122,6 +122,18 @@ static void name_lock(struct words *t, const struct model *m, const struct step 
 	words_add(t, "%s %s", source->type_name(s->id.type), name);
 }
 
+/* Notes the blocker at the end of the chain, and the row of the lock that it holds. */
+static void set_root(struct dlm_chain *chain, const struct model *m, const struct step *s,
+		     const struct blocker *at)
+{
+	const struct row_id *first = &s->wait.row;
+
+	chain->root = *at;
+	chain->root.row = m->spaces[s->wait.space].source->row(s->members[0].lock);
+	chain->root.other =
+	    chain->root.row.class != first->class || chain->root.row.number != first->number;
+}
+
 /* Puts the steps' texts together, the root first. */
 static void say_steps(struct words *t, const struct model *m, const struct step *steps, unsigned n)
 {
@@ -190,11 +202,11 @@ bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
 			break;
 		said = true;
 		if (s->blockers.n)
-			chain->root = *at;
+			set_root(chain, m, s, at);
 		for (unsigned i = 0; i < s->blockers.n && !more && !chain->cycle; i++) {
 			if (!next_lock(m, s, &at[i], &next, &chain->sure))
 				continue;
-			chain->root = at[i];
+			set_root(chain, m, s, &at[i]);
 			chain->cycle = visited(steps, n, &next);
 			more = !chain->cycle && n < DLM_CHAIN_MAX &&
 			       gather(&steps[n], m, wait->space, &next);

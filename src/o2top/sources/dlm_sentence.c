@@ -28,10 +28,24 @@ static unsigned waiting_nodes(const struct facts *f)
 	return n;
 }
 
-/* Returns how far apart the joined samples lie, in seconds. */
-static double skew(const struct model *m)
+/* How far the samples of the nodes are apart, in seconds. */
+struct apart {
+	double samples; /* they were taken at moments that lie so far apart */
+	double clocks;  /* and the nodes' clocks differ by so much; 0 by no more than `samples` */
+};
+
+/* A sample of several nodes is taken in this time, and before the next sample is. */
+#define ONE_SAMPLE_S 10.0
+
+/*
+ * Returns how far the joined samples lie apart. The collector tells it for live nodes. In a
+ * recording only the nodes' clocks tell it. If they differ by more than a sample may take, the
+ * clocks are wrong. The frames of different nodes then tell how much the moments of the samples
+ * vary.
+ */
+static struct apart apart(const struct model *m)
 {
-	double first = INFINITY, last = -INFINITY, told = 0;
+	double first = INFINITY, last = -INFINITY, told = 0, shortest = INFINITY, longest = 0;
 
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *n = &m->nodes[i];
@@ -43,8 +57,16 @@ static double skew(const struct model *m)
 		at = 1e-6 * (double)node_when(n, m->sample)->real_us;
 		first = min_s(first, at);
 		last = max_s(last, at);
+		if (n->away || isnan(n->interval_s))
+			continue;
+		shortest = min_s(shortest, n->interval_s);
+		longest = max_s(longest, n->interval_s);
 	}
-	return told > 0 ? told : last > first ? last - first : 0;
+	if (told > 0 || last <= first)
+		return (struct apart){told, 0};
+	if (last - first > (longest > 0 ? min_s(longest, ONE_SAMPLE_S) : ONE_SAMPLE_S))
+		return (struct apart){longest > 0 ? longest - shortest : 0, last - first};
+	return (struct apart){last - first, 0};
 }
 
 /* ---- the waiters --------------------------------------------------------------------------- */
@@ -136,19 +158,20 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 		   const struct dlm_words *words)
 {
 	const struct change *sum = &wait->set->sum;
+	const struct apart far = apart(m);
 	struct dlm_blockers blockers = {.n = 0};
 	const struct facts f = {.m = m,
 				.wait = wait,
 				.words = words,
 				.id = wait->set->members[0].lock->id,
 				.blockers = &blockers};
-	char text[SENTENCE_MAX];
+	char text[SENTENCE_MAX], difference[UNIT_MAX];
 	struct words t = {text, sizeof(text)};
 	struct dlm_chain chain;
 	bool blocked;
 
 	*root = (struct blocker){.node = -1};
-	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > skew(m)))
+	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > far.samples))
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
 	/* The blocker comes first, then the waiters. */
@@ -160,5 +183,8 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 		*root = chain.root;
 	if (!blocked && m->waits && m->waits->read)
 		words_add(&t, "; no holder was seen");
+	if (sum->oldest_s <= far.clocks)
+		words_add(&t, "; the nodes' clocks differ by about %s",
+			  unit_seconds(difference, far.clocks));
 	return strdup(text);
 }

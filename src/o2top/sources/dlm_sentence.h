@@ -9,7 +9,7 @@
 #include "o2top/model/source.h"
 
 /* The DLM's modes for which file systems ask. */
-enum { DLM_PR = 3, DLM_EX = 5 };
+enum { DLM_CW = 2, DLM_PR = 3, DLM_EX = 5 };
 
 const char *dlm_mode_name(int mode);
 /* Returns whether two locks may have these modes at the same time. */

@@ -13,10 +13,9 @@
  */
 #include "flock.h"
 #include "gfs2_estimate.h"
-#include "gfs2_flock.h"
 #include "gfs2_impl.h"
-#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/grow.h"
+#include "o2top/sources/lines/gfs2_line.h"
 #include "sources_impl.h"
 
 #include <errno.h>

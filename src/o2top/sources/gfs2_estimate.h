@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gfs2_estimate.h - an estimate of GFS2's waits where none was measured.
+ * gfs2_estimate.h - estimates of GFS2's waits where none was measured.
  *
- * The estimate comes from the move of a glock's smoothed mean.
+ * The estimate of a glock comes from the move of its smoothed mean. That of all flocks of a node
+ * comes from the totals in sbstats.
  */
 #ifndef O2TOP_GFS2_ESTIMATE_H
 #define O2TOP_GFS2_ESTIMATE_H
+
+#include "flock.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +35,21 @@ struct gfs2_mean {
  */
 bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,
 		   double *mean_s);
+
+/* The totals of this sample, one for each CPU. */
+struct gfs2_flock_totals {
+	struct flock_totals *list;
+	uint32_t n;
+	size_t room;
+};
+
+/* Takes a line of sbstats. */
+void gfs2_flock_take(struct gfs2_flock_totals *now, const struct gfs2_sbstats_line *l);
+
+/*
+ * Returns what all flocks did in the frame. Keeps the totals for the next sample, so *now must not
+ * be freed.
+ */
+struct flock_total gfs2_flock_total(const struct source_sample *t, struct gfs2_flock_totals *now);
 
 #endif

@@ -7,22 +7,48 @@
 #include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/units.h"
 
+#include <string.h>
+
+/* Returns the DLM's mode for a state of a glock. */
+static int dlm_mode_of(uint8_t state)
+{
+	static const uint8_t modes[] = {[GFS2_SH] = DLM_PR, [GFS2_DF] = DLM_CW, [GFS2_EX] = DLM_EX};
+
+	return state < sizeof(modes) / sizeof(modes[0]) ? modes[state] : 0;
+}
+
+/* Says what a holder without a process is. */
+static void say_no_process(struct words *w, const struct dlm_part *at, const char *mode)
+{
+	if (at->lock->id.type == GFS2_FLOCK)
+		words_add(w, "a process on %s holds %s (flock)", at->node->name, mode);
+	else if (at->lock->id.type == GFS2_IOPEN)
+		words_add(w, "%s holds %s, because it has the inode open or in its memory",
+			  at->node->name, mode);
+	else
+		words_add(w, "%s holds %s, and names no process", at->node->name, mode);
+}
+
 static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct holder *h;
 	uint32_t n = holders_of(at->ns, at->lock, &h);
+	bool ended;
 
 	for (; n--; h++) {
-		if (h->waits || (wanted == DLM_PR && h->state != GFS2_EX))
+		if (h->waits || dlm_compatible(dlm_mode_of(h->state), wanted))
 			continue;
-		*pid = h->pid;
-		if (h->pid)
+		/* The number of a process that ended may belong to another process by now. */
+		ended = strcmp(h->comm, "(ended)") == 0;
+		*pid = ended ? 0 : h->pid;
+		if (ended)
+			words_add(w, "pid %lld, which has ended on %s, holds %s", (long long)h->pid,
+				  at->node->name, holder_modes[h->state]);
+		else if (h->pid)
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
 		else
-			words_add(w, "a process on %s holds %s%s", at->node->name,
-				  holder_modes[h->state],
-				  at->lock->id.type == GFS2_FLOCK ? " (flock)" : "");
+			say_no_process(w, at, holder_modes[h->state]);
 		return true;
 	}
 	return false;

@@ -91,7 +91,10 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 		c->measured++;
 	if (!t->first && h->followed)
 		change_add_lost(c, min_s(least, t->whole_s), share_of_frame(t, t->whole_s));
-	change_add_wish(c, h->state == GFS2_EX);
+	if (h->state == GFS2_DF)
+		c->wants_direct = true;
+	else
+		change_add_wish(c, h->state == GFS2_EX);
 }
 
 /*

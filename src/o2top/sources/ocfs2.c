@@ -9,6 +9,7 @@
  * for the first time has no past.
  */
 #include "flock.h"
+#include "ocfs2_flock.h"
 #include "ocfs2_impl.h"
 #include "ocfs2_wait.h"
 #include "sources_impl.h"
@@ -43,7 +44,7 @@ static void shot_of(struct ocfs2_shot *s, const struct ocfs2_line *l)
 	s->requested = (int8_t)l->requested;
 	s->blocking = (int8_t)l->blocking;
 	s->action = (uint8_t)l->action;
-	s->unused = 0; /* Shots are compared byte by byte */
+	s->lines = s->lines_before = 0; /* Shots are compared byte by byte */
 }
 
 /*
@@ -94,29 +95,6 @@ struct reading {
 	struct ocfs2_waits waits;
 };
 
-/*
- * Adds another line of the same name: a flock lock has a line for each open file. Only the waits of
- * these lines add up.
- */
-static void take_again(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s)
-{
-	struct change *c;
-	double age, whole_s;
-
-	if (!s->wait_us || lock->id.type != 'F')
-		return;
-	c = table_change(&t->ns->table, lock);
-	if (!c)
-		return;
-	age = seconds(t->real_us - (int64_t)s->wait_us);
-	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
-	whole_s = t->first ? age : min_s(age, t->whole_s);
-	change_add_lost(c, whole_s, t->first ? 1 : share_of_frame(t, t->whole_s));
-	if (!t->first)
-		flock_note_wait(c, age, t->whole_s);
-	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
-}
-
 static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
@@ -142,13 +120,15 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 	r->usable++;
 	shot_of(&s, &l);
 	r->counts |= (s.gets[0] | s.gets[1] | s.fails[0] | s.fails[1]) != 0;
-	if (lock->now.sample == t->sample) {
-		take_again(t, lock, &s);
+	if (l.id.type == 'F') {
+		lock->generation = l.id.low;
+		ocfs2_flock_take(t, lock, &s);
 		return true;
 	}
+	if (lock->now.sample == t->sample)
+		return true;
 	/*
-	 * W and F carry the inode's generation. Another generation is another inode in the old
-	 * block.
+	 * W carries the inode's generation. Another generation is another inode in the old block.
 	 */
 	renewed = !named && lock->now.sample && l.id.low != lock->generation;
 	lock->generation = named ? 0 : l.id.low;
@@ -204,6 +184,7 @@ static void ocfs2_take(struct source_sample *t)
 		r.label = in.label;
 		err = input_lines(&in, ocfs2_take_line, &r);
 		ocfs2_settle(&r.waits, r.counts);
+		ocfs2_flock_settle(t);
 		flock_estimate(t, 'F', &(struct flock_total){.lost_s = NAN});
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));

@@ -3,6 +3,7 @@
  * ocfs2_sentence.c - says what OCFS2's locks show of a node for which others wait.
  */
 #include "dlm_sentence.h"
+#include "ocfs2_flock.h"
 #include "ocfs2_wait.h"
 
 enum { OCFS2_QUEUED = 0x100 };
@@ -12,22 +13,14 @@ static bool keeps_from(const struct ocfs2_shot *s, int wanted)
 	return s->holders[1] || (s->holders[0] && wanted == DLM_EX);
 }
 
-/*
- * Returns whether a process of the node has the flock. A flock is not cached. So a node that has
- * the level is inside, unless the node asks for more.
- */
-static bool has_flock(const struct ocfs2_shot *s, int wanted)
-{
-	return !dlm_compatible(s->level, wanted) && !ocfs2_busy(s) && !s->wait_us;
-}
-
 static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct ocfs2_shot *s = &at->lock->now.ocfs2;
 	uint32_t n = s->holders[1] ? s->holders[1] : s->holders[0];
 
 	*pid = 0; /* the kernel counts the holders only */
-	if (at->lock->id.type == 'F' && has_flock(s, wanted)) {
+	/* A flock is not cached, so a node that has the level is inside. */
+	if (at->lock->id.type == 'F' && ocfs2_flock_held(s) && !dlm_compatible(s->level, wanted)) {
 		words_add(w, "a process on %s holds %s (flock)", at->node->name,
 			  dlm_mode_name(s->level));
 		return true;
@@ -43,6 +36,12 @@ static bool ocfs2_giving_up(struct words *w, const struct dlm_part *at)
 {
 	const struct ocfs2_shot *s = &at->lock->now.ocfs2;
 
+	if (at->lock->id.type == 'F' && s->action != OCFS2_ACT_DOWNCONVERT)
+		return false;
+	if (at->lock->id.type == 'F') {
+		words_add(w, "a process on %s gives the flock up", at->node->name);
+		return true;
+	}
 	if (!(s->flags & (OCFS2_BLOCKED | OCFS2_QUEUED)) && s->action != OCFS2_ACT_DOWNCONVERT)
 		return false;
 	words_add(w, "%s caches it and is demoting it%s", at->node->name,

@@ -14,8 +14,6 @@
 #include "ocfs2_wait.h"
 
 #include "dlm.h"
-#include "flock.h"
-
 #include "o2top/base/grow.h"
 
 #include <stdlib.h>
@@ -263,29 +261,6 @@ static bool tells_use(const struct lock *lock)
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
 }
 
-/*
- * Adds a wait for a flock that ended. `age`: its age at the Shot before.
- *
- * A wait that was at least as old as a frame was measured until then. Its rest ended at some moment
- * of dt, before the next wait began. So the rest is half of this time in the mean. The estimate of
- * flock.c holds shorter waits.
- */
-static void ocfs2_add_ended_flock(struct source_sample *t, struct lock *lock,
-				  const struct ocfs2_shot *s, double age, double dt, double share)
-{
-	struct change *c = table_change(&t->ns->table, lock);
-	double next = s->wait_us ? min_s(seconds(t->real_us - (int64_t)s->wait_us), dt) : 0;
-
-	wait_counts_add(&t->ns->ended, age);
-	if (!c)
-		return;
-	change_add_longest(c, age, false);
-	if (age < dt || t->first)
-		return;
-	change_add_lost(c, (dt - next) / 2, share);
-	c->estimated_s += (dt - next) / 2;
-}
-
 static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
 			     const struct ocfs2_shot *s, bool renewed, double dt, double share)
 {
@@ -295,15 +270,8 @@ static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const s
 
 	if (d.life != LIFE_NEW)
 		over = ended_since(t, lock, p, s);
-	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0) {
-		/*
-		 * The locks of flock() count nothing. Of an ended wait, only the part that was seen
-		 * is known.
-		 */
-		if (lock->id.type == 'F' && over.any)
-			ocfs2_add_ended_flock(t, lock, s, over.age, dt, share);
+	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0)
 		return;
-	}
 	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
@@ -371,8 +339,8 @@ static bool ocfs2_follow(struct source_sample *t, struct lock *lock, const struc
  * A single sample adds all that is known of the wait. A frame adds the part inside the frame, which
  * is nothing if the frame has no length.
  */
-static void add_wait(struct source_sample *t, struct lock *lock, int requested, double least,
-		     double most, bool exact, double dt, double share)
+static void add_wait(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s,
+		     double least, double most, bool exact, double dt, double share)
 {
 	struct change *c = table_change(&t->ns->table, lock);
 
@@ -383,9 +351,9 @@ static void add_wait(struct source_sample *t, struct lock *lock, int requested, 
 		c->lost_s += exact ? least : 0;
 	else
 		change_add_lost(c, min_s(least, dt), share);
-	if (lock->id.type == 'F' && !t->first)
-		flock_note_wait(c, least, dt);
-	change_add_wish(c, requested == OCFS2_LEVEL_EX);
+	/* A node that gives the lock up tells the mode that it keeps, not the one that it wants. */
+	if (s->action != OCFS2_ACT_DOWNCONVERT)
+		change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
 
 static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
@@ -408,10 +376,8 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 		 */
 		if (p && !p->wait_us && !ocfs2_busy(p))
 			age = min_s(age, dt);
-		add_wait(w->t, lock, s->requested, age, age, true, dt, share);
-	} else if (ocfs2_busy(s) && lock->id.type != 'F' &&
-		   table_trail_of(&w->t->ns->table, lock)) {
-		/* A lock of flock() has no counters, but always a stamp. */
+		add_wait(w->t, lock, s, age, age, true, dt, share);
+	} else if (ocfs2_busy(s) && table_trail_of(&w->t->ns->table, lock)) {
 		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt,
 						 share});
 	}
@@ -452,7 +418,7 @@ static void ocfs2_settle_one(struct source_sample *t, const struct ocfs2_pending
 		return;
 	if (trail->wait_not_before_us != INT64_MIN)
 		most = seconds(t->mono_us - trail->wait_not_before_us);
-	add_wait(t, lock, lock->now.ocfs2.requested, least, most, exact, one->dt, one->share);
+	add_wait(t, lock, &lock->now.ocfs2, least, most, exact, one->dt, one->share);
 }
 
 void ocfs2_settle(struct ocfs2_waits *w, bool counts)

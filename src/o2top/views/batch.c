@@ -280,9 +280,9 @@ static void print_node(struct page *p, const struct row_node *n)
 			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
 			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
-		fprintf(p->out, " %swaits %s to %s%s", on(p, ROLE_HOT),
-			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
-			n->sum.wants_ex ? "write" : "read", off(p));
+		fprintf(p->out, " %swaits %s%s%s", on(p, ROLE_HOT),
+			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s), change_wish(&n->sum),
+			off(p));
 	fprintf(p->out, "\n");
 }
 
@@ -337,16 +337,8 @@ static void print_folded(struct page *p, const char *first, const char *text)
 	int room = p->o->columns - 9;
 
 	fprintf(p->out, "      %s ", first);
-	while (room > 30 && (int)strlen(text) > room) {
-		int n = room;
-
-		while (n > 0 && text[n] != ' ')
-			n--;
-		if (!n)
-			break;
-		fprintf(p->out, "%.*s\n        ", n, text);
-		text += n + 1;
-	}
+	for (size_t n; room > 30 && text[n = unit_fold(text, room, false)]; text += n + 1)
+		fprintf(p->out, "%.*s\n        ", (int)n, text);
 	fprintf(p->out, "%s\n", text);
 }
 

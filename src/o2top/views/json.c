@@ -18,22 +18,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns how many bytes the first character has; 0 if it is not UTF-8. */
+static size_t utf8_length(const char *s)
+{
+	size_t left = strnlen(s, 4);
+
+	for (size_t n = 1; n <= left; n++) {
+		json_t *j = json_stringn(s, n);
+
+		json_decref(j);
+		if (j)
+			return n;
+	}
+	return 0;
+}
+
 /*
- * Returns a JSON string, or null for NULL. A kernel's text may hold any byte, but JSON is UTF-8. In
- * a text that is not UTF-8, each byte above 127 becomes a question mark.
+ * Returns a JSON string, or null for NULL. A kernel's text may hold any byte, but JSON is UTF-8.
+ * Each byte that is not UTF-8 becomes a question mark.
  */
 json_t *json_text_of(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
-	char clean[1024];
-	size_t n = 0;
+	char *clean;
 
 	if (j)
 		return j;
-	for (; *s && n < sizeof(clean) - 1; s++)
-		clean[n++] = (*s & 0x80) ? '?' : *s;
-	clean[n] = '\0';
-	return json_string(clean);
+	clean = strdup(s);
+	for (size_t i = 0, n; clean && clean[i]; i += n ? n : 1) {
+		n = utf8_length(clean + i);
+		if (!n)
+			clean[i] = '?';
+	}
+	j = clean ? json_string(clean) : NULL;
+	free(clean);
+	return j ? j : json_null();
 }
 
 enum { DIGITS = 9 }; /* significant digits of a number that is not whole */

@@ -103,21 +103,40 @@ static void draw_cost(const struct ui *ui, int y, int x, int width)
 		      unit_bytes(bytes, cost->bytes));
 }
 
+/* Draws a text on lines of the page, as far as the page reaches. Returns the next line. */
+static int draw_on_page(int y, int height, int width, const char *text)
+{
+	char clean[NAME_MAX_TEXT], line[NAME_MAX_TEXT];
+
+	unit_clean(clean, sizeof(clean), text, 0);
+	for (unsigned j = 0; fold_line(clean, width - 3, j, line, sizeof(line)); j++, y++)
+		if (y < height - 1)
+			screen_put(y, j ? 3 : 1, width, ROLE_PLAIN, line);
+	return y;
+}
+
 static void draw_problems(struct ui *ui, int height, int width)
 {
+	const struct model *m = &ui->shot->model;
 	const struct problems *p = &ui->shot->problems;
-	char clean[NAME_MAX_TEXT], line[NAME_MAX_TEXT];
+	char raw[NAME_MAX_TEXT];
 	int y = 0;
 
-	screen_format(y++, 0, width, ROLE_SECTION,
-		      p->count ? "Problems in this frame: %zu" : "No problems in this frame",
-		      p->count);
-	for (size_t i = 0; i < p->kept; i++) {
-		unit_clean(clean, sizeof(clean), p->text[i], 0);
-		for (unsigned j = 0; fold_line(clean, width - 3, j, line, sizeof(line)); j++, y++)
-			if (y < height - 1)
-				screen_put(y, j ? 3 : 1, width, ROLE_PLAIN, line);
+	for (size_t i = 0; i < m->banners.n; i++)
+		y = draw_on_page(y, height, width, m->banners.text[i]);
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (!m->nodes[i].why)
+			continue;
+		snprintf(raw, sizeof(raw), "%.100s: %.1000s", m->nodes[i].name, m->nodes[i].why);
+		y = draw_on_page(y, height, width, raw);
 	}
+	if (y++ < height - 1)
+		screen_format(y - 1, 0, width, ROLE_SECTION,
+			      p->count ? "Problems in this frame: %zu"
+				       : "No problems in this frame",
+			      p->count);
+	for (size_t i = 0; i < p->kept; i++)
+		y = draw_on_page(y, height, width, p->text[i]);
 	if (p->count > p->kept && y++ < height - 1)
 		screen_format(y - 1, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
 	draw_more(y, height - 1, width);

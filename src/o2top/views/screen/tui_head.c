@@ -58,9 +58,12 @@ void draw_title(const struct ui *ui, int y, int width)
 		unit_clean(title, sizeof(title), ui->shot->label, 16);
 		x = screen_format(y, x, end, ROLE_FAINT, "  %s", title);
 	}
-	if (ui->shot->group.interval_s > 0)
-		screen_format(y, x, end, ROLE_FAINT, "  over %s",
-			      unit_seconds(span, ui->shot->group.interval_s));
+	if (ui->shot->group.interval_s > 0) {
+		unit_seconds(span, ui->shot->group.interval_s);
+		/* half of a number would be another number */
+		if (x + (int)strlen("  over ") + (int)strlen(span) <= end)
+			screen_format(y, x, end, ROLE_FAINT, "  over %s", span);
+	}
 }
 
 static bool bad_node(const struct node *n)
@@ -153,32 +156,57 @@ void draw_totals(const struct ui *ui, int y, int width)
 		screen_put(y, end, width, ROLE_FAINT, right);
 }
 
+/* Draws a text on `lines` lines at most. Returns the number of lines. */
+static int draw_folded(int y, int width, enum role role, const char *mark, const char *text,
+		       int lines)
+{
+	char clean[NAME_MAX_TEXT], line[NAME_MAX_TEXT];
+	int n = 0, in = (int)strlen(mark) + 1;
+
+	unit_clean(clean, sizeof(clean), text, 0);
+	for (; n < lines && fold_line(clean, width - in, (unsigned)n, line, sizeof(line)); n++) {
+		if (role == ROLE_BANNER)
+			screen_fill(y + n, 0, width, role);
+		if (!n)
+			screen_put(y, 0, width, role, mark);
+		screen_put(y + n, in, width, role, line);
+	}
+	if (fold_line(clean, width - in, (unsigned)n, line, sizeof(line)))
+		screen_put(y + n - 1, width - 3, width, role, "...");
+	return n;
+}
+
 /*
  * Draws banners, the reasons of nodes, and the number of problems. The number of lines is limited,
- * so that the table keeps its room.
+ * so that the table keeps its room. Long texts take the lines that no other text needs. "..." marks
+ * a text that is cut off, and the page of problems has all of it.
  */
 int draw_banners(const struct ui *ui, int y, int width)
 {
 	const struct model *m = &ui->shot->model;
 	const struct problems *p = &ui->shot->problems;
-	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
-	int end_y = y + (screen_size().rows < 30 ? 2 : 5);
+	char raw[NAME_MAX_TEXT];
+	int end_y = y + (screen_size().rows < 30 ? 2 : 5), left = (int)m->banners.n + !!p->count;
 
-	for (size_t i = 0; i < m->banners.n && y < end_y; i++) {
-		unit_clean(clean, sizeof(clean), m->banners.text[i], 0);
-		screen_fill(y, 0, width, ROLE_BANNER);
-		screen_format(y++, 0, width, ROLE_BANNER, "!! %s", clean);
-	}
+	for (size_t i = 0; i < m->n_nodes; i++)
+		left += m->nodes[i].why != NULL;
+	for (size_t i = 0; i < m->banners.n && y < end_y; i++, left--)
+		y += draw_folded(y, width, ROLE_BANNER, "!!", m->banners.text[i],
+				 end_y - y > left - 1 ? end_y - y - (left - 1) : 1);
 	for (size_t i = 0; i < m->n_nodes && y < end_y; i++) {
 		if (!m->nodes[i].why)
 			continue;
 		snprintf(raw, sizeof(raw), "%.100s: %.1000s", m->nodes[i].name, m->nodes[i].why);
-		unit_clean(clean, sizeof(clean), raw, 0);
-		screen_format(y++, 0, width, ROLE_BAD, "! %s", clean);
+		y += draw_folded(y, width, ROLE_BAD, "!", raw, 1);
+		left--;
 	}
-	if (p->count && y < end_y)
+	if (p->count && y < end_y) {
 		screen_format(y++, 0, width, ROLE_BAD,
 			      "! %zu problem%s in this frame: ! lists them", p->count,
 			      p->count == 1 ? "" : "s");
+		left--;
+	}
+	if (left > 0)
+		screen_format(end_y - 1, width - 16, width, ROLE_BAD, " +%d lines: !  ", left);
 	return y;
 }

@@ -366,7 +366,7 @@ static const struct {
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
     {{'t'}, "t", "TREND: one scale for all rows, or each row's own", toggle_trends},
     {{'y'}, "y", "copy the row's path and inode number to the clipboard", copy_row},
-    {{'!'}, "!", "problems in this frame", toggle_problems},
+    {{'!'}, "!", "all banners, and the problems of this frame", toggle_problems},
     {{0}, "", "Time", NULL},
     {{'z', 'Z'}, "z", "pause or continue", toggle_pause},
     {{'.'}, ".", "pause, next frame", step_on},

@@ -95,14 +95,10 @@ const char *fold_line(const char *text, int width, unsigned nth, char *buf, size
 {
 	width = width < 20 ? 20 : width;
 	for (unsigned i = 0; *text; i++) {
-		int n = (int)strlen(text);
+		size_t n = unit_fold(text, width, true);
 
-		if (n > width)
-			for (n = width; n > 0 && text[n] != ' '; n--)
-				;
-		n = n ? n : width;
 		if (i == nth) {
-			snprintf(buf, size, "%.*s", n, text);
+			snprintf(buf, size, "%.*s", (int)n, text);
 			return buf;
 		}
 		text += n;
