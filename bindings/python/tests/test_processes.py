@@ -240,7 +240,7 @@ interpreters.destroy(new)
 """
     for argument in "only", "first":
         out, err = tap.output(text, argument)
-        assert "main interpreter" in out and err == "", (out, err)
+        assert "interpreter" in out and err == "", (out, err)
 
 
 def test_exit_while_others_want_the_cache():
