@@ -321,7 +321,8 @@ static PyMethodDef methods[] = {
      "sync($self, /)\n--\n\nCalls save if the value may have changed, and keeps the lock.\n\n"
      "Raises the exception of save; the value stays as it is, and sync() may be called again."},
     {"close", cached_close, METH_NOARGS,
-     "close($self, /)\n--\n\nWaits for the lock, calls save if needed, and forgets the value and the "
+     "close($self, /)\n--\n\nWaits for the lock, calls save if needed, and forgets the value and "
+     "the "
      "lock.\n\n"
      "OSError EBUSY: a thread uses the Cached. TimeoutError: after the timeout of the Cached."},
     {NULL, NULL, 0, NULL}};

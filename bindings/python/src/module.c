@@ -184,7 +184,8 @@ PyMODINIT_FUNC PyInit__glock(void)
 {
 	static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "glock._glock",
 						.m_size = -1, .m_methods = functions};
-	PyObject *module = py_main_interpreter(PyExc_ImportError) ? NULL : PyModule_Create(&definition);
+	PyObject *module =
+	    py_main_interpreter(PyExc_ImportError) ? NULL : PyModule_Create(&definition);
 
 	if (module &&
 	    (add_types(module) || register_exit(module) || pthread_atfork(NULL, NULL, in_child)))

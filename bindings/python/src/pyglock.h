@@ -35,7 +35,7 @@ struct py_space {
 	struct py_log *log;      /* freed when the space is closed */
 	unsigned int generation; /* of the process that opened it: see py_generation */
 	unsigned int calls;    /* threads in the library without the GIL, and asyncio's requests */
-	bool at_exit;	       /* the exit of the interpreter needs to do nothing more */
+	bool at_exit;          /* the exit of the interpreter needs to do nothing more */
 	struct py_lock *locks; /* all Lock objects of the space */
 	struct py_holder *held[PY_HELD]; /* all that are held, by glock and owner */
 	unsigned int n_held;

@@ -404,14 +404,15 @@ static PyObject *space_repr(PyObject *obj)
 
 /* ---- the type ---- */
 
-PyDoc_STRVAR(lock_doc,
-	     "lock($self, /, number, mode=glock.EX, timeout=None, *, type=glock.TYPE_PLAIN, flags=0)\n--\n\n"
-	     "Returns a Lock. Asks no other process.\n\n"
-	     "number: 0 to 2**64 - 1, or a text. A text is the lock of `glock run SPACE TEXT`.\n"
-	     "timeout: seconds that `with` waits at most; None or below 0: no limit.\n\n"
-	     "mode: SH, DF or EX. flags: RECOVER and the others, as in glock.h.\n\n"
-	     "OverflowError: no such number. ValueError: mode, flags, or the space is closed.\n"
-	     "OSError EINVAL: no such type.");
+PyDoc_STRVAR(
+    lock_doc,
+    "lock($self, /, number, mode=glock.EX, timeout=None, *, type=glock.TYPE_PLAIN, flags=0)\n--\n\n"
+    "Returns a Lock. Asks no other process.\n\n"
+    "number: 0 to 2**64 - 1, or a text. A text is the lock of `glock run SPACE TEXT`.\n"
+    "timeout: seconds that `with` waits at most; None or below 0: no limit.\n\n"
+    "mode: SH, DF or EX. flags: RECOVER and the others, as in glock.h.\n\n"
+    "OverflowError: no such number. ValueError: mode, flags, or the space is closed.\n"
+    "OSError EINVAL: no such type.");
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
 			"Saves what is cached, gives all locks back and closes the space.\n\n"
 			"OSError EBUSY: a lock is held or waited for; nothing happened.\n"
@@ -427,7 +428,8 @@ static PyMethodDef methods[] = {
     {"shrink", space_shrink, METH_O,
      "shrink($self, n, /)\n--\n\nHas up to n idle locks given back, and returns how many."},
     {"messages", space_messages, METH_NOARGS,
-     "messages($self, /)\n--\n\nReturns the last messages of the library, 64 at most, and forgets them."},
+     "messages($self, /)\n--\n\nReturns the last messages of the library, 64 at most, and forgets "
+     "them."},
     {"__enter__", space_enter, METH_NOARGS, NULL},
     {"__exit__", space_exit, METH_VARARGS, NULL},
     {"__reduce__", space_reduce, METH_NOARGS, NULL},
