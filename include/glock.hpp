@@ -8,7 +8,7 @@
  *
  * A holder is one request, so each thread has its own holders, also for one number. The thread that
  * locks a holder unlocks it. With GLOCK_MOVABLE in the flags any thread may. glock.h is the manual
- *of the functions. The constructors, lock() and the tries throw std::system_error with the errno.
+ * of the functions. The constructors, lock() and the tries throw std::system_error with the errno.
  */
 #ifndef GLOCK_HPP
 #define GLOCK_HPP

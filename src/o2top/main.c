@@ -460,7 +460,8 @@ static int nothing_to_watch(const struct run *r)
 			 r->title, r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
 		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not "
-			 "mounted (mount -t debugfs none /sys/kernel/debug)");
+			 "mounted (mount -t debugfs none /sys/kernel/debug); o2top --demo shows a "
+			 "recording");
 	return EXIT_NOTHING;
 }
 

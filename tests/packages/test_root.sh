@@ -58,7 +58,7 @@ files >"$tmp/before"
 in_root sh -c 'apt-get install -y --no-install-recommends /debs/*.deb'
 result $? "apt-get installs all packages"
 mkdir "$root/source"
-(cd "$source" && cp -a --parents debian/tests examples/tutorial tests/data/gfs2-hang.tar.xz tests/data/gfs2-hang.names \
+(cd "$source" && cp -a --parents debian/tests examples/tutorial examples/simulate.c tests/data/gfs2-hang.tar.xz tests/data/gfs2-hang.names \
 	"$root/source")
 for test in $(sed -n 's/^Tests: //p' "$source/debian/tests/control"); do
 	mkdir "$root/tmp/$test"

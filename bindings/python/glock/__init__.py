@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""__init__.py - cluster locks that stay with the process that used them last.
+# __init__.py - the public names of the module, and its manual.
+"""Cluster locks that stay with the process that used them last.
 
     import glock
 

@@ -1,3 +1,4 @@
+import builtins
 from os import PathLike
 from types import TracebackType
 from typing import Any, Callable, Generic, TypeVar
@@ -44,7 +45,7 @@ class Space:
     @property
     def closed(self) -> bool: ...
     def __enter__(self) -> Space: ...
-    def __exit__(self, type: type[BaseException] | None, value: BaseException | None,
+    def __exit__(self, type: builtins.type[BaseException] | None, value: BaseException | None,
                  traceback: TracebackType | None, /) -> None: ...
 
 class Lock:
@@ -76,10 +77,10 @@ class Lock:
     @timeout.setter
     def timeout(self, value: float | None) -> None: ...
     def __enter__(self: _L) -> _L: ...
-    def __exit__(self, type: type[BaseException] | None, value: BaseException | None,
+    def __exit__(self, type: builtins.type[BaseException] | None, value: BaseException | None,
                  traceback: TracebackType | None, /) -> None: ...
     async def __aenter__(self: _L) -> _L: ...
-    async def __aexit__(self, type: type[BaseException] | None, value: BaseException | None,
+    async def __aexit__(self, type: builtins.type[BaseException] | None, value: BaseException | None,
                         traceback: TracebackType | None, /) -> None: ...
 
 class Cached(Lock, Generic[_V]):

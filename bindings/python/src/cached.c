@@ -36,8 +36,9 @@ static int cached_instantiate(struct glock_holder *gh)
 	PyGILState_STATE state;
 	PyObject *value;
 
-	if (!c)
-		return 0;
+	/* The Cached was closed while the request waited. The next Cached needs its own load. */
+	if (!c || h->lock->cached != c)
+		return -EIO;
 	if (!py_callback_begin(&state))
 		return -EIO;
 	value = PyObject_CallNoArgs(c->load);
@@ -97,34 +98,41 @@ const struct glock_ops py_cached_ops = {.size = sizeof(py_cached_ops),
 static PyObject *cached_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
 	static char *names[] = {"space", "number", "load", "save", "timeout", NULL};
-	PyObject *space, *number, *load = NULL, *save = Py_None, *timeout = Py_None;
+	PyObject *space, *number, *key, *load = NULL, *save = Py_None, *timeout = Py_None;
 	struct py_cached *c;
 	uint64_t n;
 	int64_t ns;
+	int err;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O|$OOO:Cached", names, &py_space_type,
 					 &space, &number, &load, &save, &timeout))
 		return NULL;
-	n = PyLong_AsUnsignedLongLong(number);
-	if (PyErr_Occurred() || py_seconds(timeout, &ns) ||
+	if (py_number(number, &n) || py_seconds(timeout, &ns) ||
 	    py_space_check((struct py_space *)space))
 		return NULL;
 	if (!load || !PyCallable_Check(load) || (save != Py_None && !PyCallable_Check(save))) {
 		PyErr_SetString(PyExc_TypeError, "load and save must be callable");
 		return NULL;
 	}
-	if (PyDict_Contains(((struct py_space *)space)->cached, number))
-		return PyErr_Occurred()
-			   ? NULL
-			   : py_error_text(-EEXIST, "the space has a Cached of this number: "
-						    "use that one, or close it");
-	c = (struct py_cached *)type->tp_alloc(type, 0);
-	if (!c)
+	key = PyLong_FromUnsignedLongLong(n); /* a subclass of int may compare in its own way */
+	if (!key)
 		return NULL;
+	if (PyDict_Contains(((struct py_space *)space)->cached, key)) {
+		Py_DECREF(key);
+		return py_error_text(-EEXIST, "the space has a Cached of this number: use that "
+					      "one, or close it");
+	}
+	c = (struct py_cached *)type->tp_alloc(type, 0);
+	if (!c) {
+		Py_DECREF(key);
+		return NULL;
+	}
 	c->load = Py_NewRef(load);
 	c->save = Py_NewRef(save);
-	if (py_lock_begin(&c->lock, (struct py_space *)space, TYPE_CACHED, n, GLOCK_EX) ||
-	    PyDict_SetItem(((struct py_space *)space)->cached, number, (PyObject *)c)) {
+	err = py_lock_begin(&c->lock, (struct py_space *)space, TYPE_CACHED, n, GLOCK_EX) ||
+	      PyDict_SetItem(((struct py_space *)space)->cached, key, (PyObject *)c);
+	Py_DECREF(key);
+	if (err) {
 		Py_DECREF(c);
 		return NULL;
 	}
@@ -215,21 +223,16 @@ static int cached_take_off(struct py_cached *c, struct py_lock *by)
 	return err;
 }
 
-static PyObject *cached_close(PyObject *obj, PyObject *unused)
+/* Waits for the lock in SH, and takes the value off. Returns 0, or raises. */
+static int cached_end_use(struct py_cached *c)
 {
-	struct py_cached *c = (struct py_cached *)obj;
 	struct py_lock *by;
 	int err = -1, got;
 
-	(void)unused;
-	if (!c->load)
-		Py_RETURN_NONE;
-	if (cached_check(c))
-		return NULL;
 	by = (struct py_lock *)py_lock_new(c->lock.space, TYPE_CACHED, glock_number(c->lock.gl),
 					   GLOCK_SH, -1, GLOCK_NOCACHE);
 	if (!by)
-		return NULL;
+		return -1;
 	by->flags |= GLOCK_SKIP; /* a value that is not there need not be loaded */
 	by->cached = (struct py_cached *)Py_NewRef(c);
 	got = py_holder_ask(by, py_this_thread(), c->lock.timeout, GLOCK_ASYNC);
@@ -240,11 +243,28 @@ static PyObject *cached_close(PyObject *obj, PyObject *unused)
 	if (got > 0 && py_holder_let_go(&by->first))
 		err = -1;
 	Py_DECREF(by);
+	return err;
+}
+
+static PyObject *cached_close(PyObject *obj, PyObject *unused)
+{
+	struct py_cached *c = (struct py_cached *)obj;
+	int err;
+
+	(void)unused;
+	if (!c->load)
+		Py_RETURN_NONE;
+	if (cached_check(c))
+		return NULL;
+	if (c->closing)
+		return py_error_text(-EBUSY, "another thread closes the Cached");
+	c->closing = true;
+	err = cached_end_use(c);
+	c->closing = false;
 	if (err)
 		return NULL;
 	Py_RETURN_NONE;
 }
-
 static PyObject *cached_shared(PyObject *obj, void *unused)
 {
 	struct py_cached *c = (struct py_cached *)obj;
@@ -296,11 +316,13 @@ static int set_value(PyObject *obj, PyObject *value, void *unused)
 /* ---- the type ---- */
 
 static PyMethodDef methods[] = {
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, NULL},
     {"sync", cached_sync_method, METH_NOARGS,
-     "sync()\n--\n\nCalls save if the value may have changed, and keeps the lock.\n\n"
+     "sync($self, /)\n--\n\nCalls save if the value may have changed, and keeps the lock.\n\n"
      "Raises the exception of save; the value stays as it is, and sync() may be called again."},
     {"close", cached_close, METH_NOARGS,
-     "close()\n--\n\nWaits for the lock, calls save if needed, and forgets the value and the "
+     "close($self, /)\n--\n\nWaits for the lock, calls save if needed, and forgets the value and "
+     "the "
      "lock.\n\n"
      "OSError EBUSY: a thread uses the Cached. TimeoutError: after the timeout of the Cached."},
     {NULL, NULL, 0, NULL}};

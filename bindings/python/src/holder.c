@@ -132,11 +132,27 @@ bool py_holder_is_own(const struct py_lock *lock, uint64_t owner)
 
 /* ---- asking ---- */
 
+/* Tells whether the Cached of the lock is closed. */
+static bool is_closed(const struct py_lock *lock)
+{
+	return lock->cached && !lock->cached->load;
+}
+
+static void raise_closed(void)
+{
+	PyErr_SetString(PyExc_ValueError, "the Cached is closed");
+}
+
 PyObject *py_holder_raise(struct py_holder *h, int err)
 {
 	PyObject *error = h->error;
 
 	h->error = NULL;
+	if (is_closed(h->lock) && !error) {
+		py_holder_failed(h);
+		raise_closed();
+		return NULL;
+	}
 	py_holder_failed(h);
 	if (error) {
 		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
@@ -153,8 +169,8 @@ int py_holder_try(struct py_lock *lock, uint64_t owner)
 
 	if (!lock->gl || py_space_is_foreign(lock->space))
 		return py_space_check(lock->space);
-	if (lock->cached && !lock->cached->load) {
-		PyErr_SetString(PyExc_ValueError, "the Cached is closed");
+	if (is_closed(lock)) {
+		raise_closed();
 		return -1;
 	}
 	if (py_holder_is_own(lock, owner)) {
@@ -228,6 +244,16 @@ static int ask(struct py_holder *h, int64_t timeout, unsigned int how)
 	return err;
 }
 
+int py_holder_end_wait(struct py_holder *h, uint64_t owner)
+{
+	py_holder_granted(h, owner);
+	if (!is_closed(h->lock))
+		return 0;
+	if (!py_holder_let_go(h))
+		raise_closed();
+	return -1;
+}
+
 int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigned int how)
 {
 	const int refusal = how == GLOCK_TRY_IDLE ? -EBUSY : how == GLOCK_TRY ? -EAGAIN : 0;
@@ -246,10 +272,8 @@ int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigne
 	lock->space->calls++;
 	err = ask(h, timeout, how);
 	lock->space->calls--;
-	if (!err) {
-		py_holder_granted(h, owner);
-		return 1;
-	}
+	if (!err)
+		return py_holder_end_wait(h, owner) ? -1 : 1;
 	if (PyErr_Occurred()) { /* a signal handler raised */
 		py_holder_failed(h);
 		return -1;

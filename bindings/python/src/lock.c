@@ -14,6 +14,7 @@
 int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int type, uint64_t number,
 		  int mode)
 {
+	char text[512] = "";
 	int err;
 
 	if (mode != GLOCK_SH && mode != GLOCK_DF && mode != GLOCK_EX) {
@@ -25,7 +26,9 @@ int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int typ
 	err = glock_get(space->space, type, number, &lock->gl);
 	if (err) {
 		lock->gl = NULL;
-		py_error(err, NULL);
+		if (err == -EINVAL) /* the library has logged the reason */
+			py_log_last(space->log, text, sizeof(text));
+		py_error_text(err, text[0] ? text : NULL);
 		return -1;
 	}
 	lock->space = (struct py_space *)Py_NewRef(space);
@@ -250,7 +253,7 @@ static PyObject *lock_repr(PyObject *obj)
 
 PyDoc_STRVAR(
     acquire_doc,
-    "acquire(blocking=True, timeout=None, *, idle=False)\n--\n\n"
+    "acquire($self, /, blocking=True, timeout=None, *, idle=False)\n--\n\n"
     "Takes the lock, as threading.Lock.acquire(). Returns True, or False if the lock is not\n"
     "free now or the time is over. timeout: seconds; None or below 0: no limit. idle, with\n"
     "blocking=False: a lock that another process only caches is free. False then means that\n"
@@ -260,11 +263,11 @@ PyDoc_STRVAR(
     "OSError EIO: the space is withdrawn. ChildProcessError: in a child after fork.\n"
     "An exception of load comes from here.");
 PyDoc_STRVAR(release_doc,
-	     "release()\n--\n\n"
+	     "release($self, /)\n--\n\n"
 	     "Lets the lock go. Any thread may do so. The lock stays cached in this process.\n\n"
 	     "RuntimeError: the lock is not held.");
 PyDoc_STRVAR(downgrade_doc,
-	     "downgrade(mode=SH)\n--\n\n"
+	     "downgrade($self, mode=glock.SH, /)\n--\n\n"
 	     "Changes a held lock in EX to a weaker mode, in place.\n\n"
 	     "OSError EINVAL: not held in EX, or no such mode. OSError EIO: the lock was lost.");
 

@@ -66,6 +66,28 @@ int64_t py_deadline(int64_t timeout)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec + timeout;
 }
 
+const char *py_text(PyObject *text)
+{
+	Py_ssize_t size;
+	const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
+
+	if (!bytes || strlen(bytes) == (size_t)size)
+		return bytes;
+	PyErr_SetString(PyExc_ValueError, "embedded null character");
+	return NULL;
+}
+
+int py_number(PyObject *object, uint64_t *number)
+{
+	PyObject *index = PyNumber_Index(object);
+
+	if (!index)
+		return -1;
+	*number = PyLong_AsUnsignedLongLong(index);
+	Py_DECREF(index);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
 bool py_is_main_thread(void)
 {
 	return syscall(SYS_gettid) == getpid();
@@ -91,6 +113,16 @@ static PyObject *at_exit(PyObject *self, PyObject *unused)
 static PyMethodDef functions[] = {{"_at_exit", at_exit, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 /* ---- the module ---- */
+
+/* A callback takes the GIL by PyGILState_Ensure(), which knows the main interpreter alone. */
+int py_main_interpreter(PyObject *error)
+{
+	if (PyInterpreterState_Get() == PyInterpreterState_Main())
+		return 0;
+	PyErr_SetString(error, "glock works in the main interpreter only: use processes instead of "
+			       "subinterpreters");
+	return -1;
+}
 
 static const struct {
 	const char *name;
@@ -152,7 +184,8 @@ PyMODINIT_FUNC PyInit__glock(void)
 {
 	static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "glock._glock",
 						.m_size = -1, .m_methods = functions};
-	PyObject *module = PyModule_Create(&definition);
+	PyObject *module =
+	    py_main_interpreter(PyExc_ImportError) ? NULL : PyModule_Create(&definition);
 
 	if (module &&
 	    (add_types(module) || register_exit(module) || pthread_atfork(NULL, NULL, in_child)))

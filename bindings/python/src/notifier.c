@@ -110,7 +110,8 @@ static PyObject *request_result(PyObject *obj, PyObject *unused)
 		Py_END_ALLOW_THREADS;
 		return py_holder_raise(h, err);
 	}
-	py_holder_granted(h, r->owner);
+	if (py_holder_end_wait(h, r->owner))
+		return NULL;
 	Py_RETURN_NONE;
 }
 

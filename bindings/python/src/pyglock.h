@@ -35,6 +35,7 @@ struct py_space {
 	struct py_log *log;      /* freed when the space is closed */
 	unsigned int generation; /* of the process that opened it: see py_generation */
 	unsigned int calls;    /* threads in the library without the GIL, and asyncio's requests */
+	bool at_exit;          /* the exit of the interpreter needs to do nothing more */
 	struct py_lock *locks; /* all Lock objects of the space */
 	struct py_holder *held[PY_HELD]; /* all that are held, by glock and owner */
 	unsigned int n_held;
@@ -78,6 +79,7 @@ struct py_cached {
 	PyObject *value; /* NULL: not loaded */
 	unsigned int held, held_ex;
 	bool dirty;
+	bool closing; /* a thread is in close() */
 };
 
 extern PyTypeObject py_space_type, py_lock_type, py_cached_type, py_notifier_type, py_request_type;
@@ -93,6 +95,12 @@ PyObject *py_error_text(int err, const char *text);
 /* Reads seconds as ns. Returns -1 without an exception for None or a negative number. */
 int py_seconds(PyObject *seconds, int64_t *ns);
 int64_t py_deadline(int64_t timeout);
+/* Returns the UTF-8 of a str without a null character; or raises, and returns NULL. */
+const char *py_text(PyObject *text);
+/* Reads the number of a lock: an int, or an object with __index__(). Returns 0, or raises. */
+int py_number(PyObject *object, uint64_t *number);
+/* Returns 0 in the main interpreter; else raises error, and returns -1. */
+int py_main_interpreter(PyObject *error);
 bool py_is_main_thread(void);
 
 /* ---- callbacks: gil.c ---- */
@@ -128,6 +136,8 @@ uint64_t py_this_thread(void);
 struct py_holder *py_holder_get(struct py_lock *lock);
 void py_holder_granted(struct py_holder *h, uint64_t owner);
 void py_holder_failed(struct py_holder *h);
+/* Ends a wait with a grant. Raises if the Cached of the lock was closed meanwhile. */
+int py_holder_end_wait(struct py_holder *h, uint64_t owner);
 /* 1: granted. 0: not now. -1: an exception. */
 int py_holder_try(struct py_lock *lock, uint64_t owner);
 int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigned int how);

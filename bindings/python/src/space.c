@@ -9,9 +9,14 @@
 #include "pyglock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
+
+#define NO_TYPE INT_MIN /* the caller gave none */
 
 static struct py_space *spaces;
+static bool exiting;
 
 bool py_space_is_foreign(const struct py_space *space)
 {
@@ -20,6 +25,10 @@ bool py_space_is_foreign(const struct py_space *space)
 
 int py_space_check(const struct py_space *space)
 {
+	if (!space->generation) {
+		PyErr_SetString(PyExc_ValueError, "the space is not open: call Space(name)");
+		return -1;
+	}
 	if (py_space_is_foreign(space)) {
 		py_error_text(-ECHILD,
 			      "the space belongs to the process that opened it: open a Space "
@@ -62,12 +71,12 @@ static int open_space(struct py_space *self, struct glock_space_options *options
 	     .ops = &py_cached_ops,
 	     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA,
 	     .modes = 1 << GLOCK_SH | 1 << GLOCK_EX}};
-	const char *name = PyUnicode_AsUTF8(self->name);
+	const char *name = py_text(self->name);
 	struct glock_space *space;
 	char text[512];
 	int err;
 
-	if (!name)
+	if (!name || py_main_interpreter(PyExc_RuntimeError))
 		return -1;
 	options->size = sizeof(*options);
 	options->types = types;
@@ -84,6 +93,7 @@ static int open_space(struct py_space *self, struct glock_space_options *options
 	}
 	self->space = space;
 	self->generation = py_generation;
+	self->at_exit = exiting;
 	self->next = spaces;
 	spaces = (struct py_space *)Py_NewRef(self);
 	return 0;
@@ -159,6 +169,18 @@ static int close_space(struct py_space *self)
 	return err ? -1 : 0;
 }
 
+static int sync_space(struct py_space *self)
+{
+	int err;
+
+	self->calls++;
+	Py_BEGIN_ALLOW_THREADS;
+	err = glock_space_sync(self->space);
+	Py_END_ALLOW_THREADS;
+	self->calls--;
+	return err;
+}
+
 static PyObject *space_close(PyObject *obj, PyObject *unused)
 {
 	struct py_space *self = (struct py_space *)obj;
@@ -178,28 +200,52 @@ static PyObject *space_close(PyObject *obj, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-/* Closes what is open at the exit of the interpreter, as far as no lock is in use. */
-void py_spaces_close_all(void)
+/* Closes a space if no lock is in use. Otherwise saves what is cached. */
+static void end_space(struct py_space *space)
 {
-	struct py_space *next, *space;
 	int err;
 
-	for (space = spaces; space; space = next) {
-		next = space->next;
-		if (py_space_is_foreign(space))
-			continue;
-		Py_INCREF(space);
-		if (!space->n_held && !space->calls) {
-			if (close_space(space))
-				PyErr_WriteUnraisable((PyObject *)space);
-		} else {
-			/* The lock goes with the process, and the next holder hears of a death. */
+	if (!space->n_held && !space->calls) {
+		if (close_space(space))
+			PyErr_WriteUnraisable((PyObject *)space);
+		return;
+	}
+	/* The lock goes with the process, and the next holder hears of a death. */
+	err = sync_space(space);
+	if (err && py_error(err, "sync at exit") == NULL)
+		PyErr_WriteUnraisable((PyObject *)space);
+}
+
+/* Returns a space that the exit has not seen, or NULL. */
+static struct py_space *next_at_exit(void)
+{
+	struct py_space *space = spaces;
+
+	while (space && (space->at_exit || py_space_is_foreign(space)))
+		space = space->next;
+	return space;
+}
+
+/*
+ * Ends the spaces at the exit of the interpreter. A daemon thread may close any space meanwhile.
+ * Therefore each step begins anew at the list, and a space that a thread is about to close counts
+ * until that thread has saved all.
+ */
+void py_spaces_close_all(void)
+{
+	struct py_space *space;
+
+	exiting = true;
+	while ((space = next_at_exit())) {
+		if (!space->space) {
 			Py_BEGIN_ALLOW_THREADS;
-			err = glock_space_sync(space->space);
+			usleep(1000);
 			Py_END_ALLOW_THREADS;
-			if (err && py_error(err, "sync at exit") == NULL)
-				PyErr_WriteUnraisable((PyObject *)space);
+			continue;
 		}
+		space->at_exit = true;
+		Py_INCREF(space);
+		end_space(space);
 		Py_DECREF(space);
 	}
 }
@@ -251,33 +297,37 @@ static PyObject *space_lock(PyObject *obj, PyObject *args, PyObject *kwds)
 	static char *names[] = {"number", "mode", "timeout", "type", "flags", NULL};
 	struct py_space *self = (struct py_space *)obj;
 	PyObject *which, *timeout = Py_None;
-	unsigned int type = TYPE_PLAIN, flags = 0;
-	int mode = GLOCK_EX;
+	int mode = GLOCK_EX, type = NO_TYPE, flags = 0;
 	uint64_t number;
 	const char *text;
 	int64_t ns;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwds, "O|iO$II:lock", names, &which, &mode, &timeout,
+	if (!PyArg_ParseTupleAndKeywords(args, kwds, "O|iO$ii:lock", names, &which, &mode, &timeout,
 					 &type, &flags) ||
 	    py_seconds(timeout, &ns) || py_space_check(self))
 		return NULL;
 	if (PyUnicode_Check(which)) {
-		text = PyUnicode_AsUTF8(which);
+		text = py_text(which);
 		if (!text)
 			return NULL;
+		if (type != NO_TYPE && type != GLOCK_FLOCK) {
+			PyErr_SetString(PyExc_ValueError, "a text is a lock of TYPE_FLOCK: give no "
+							  "other type");
+			return NULL;
+		}
 		number = name_hash(text);
 		type = GLOCK_FLOCK;
-	} else {
-		number = PyLong_AsUnsignedLongLong(which);
-		if (PyErr_Occurred())
-			return NULL;
+	} else if (py_number(which, &number)) {
+		return NULL;
 	}
+	if (type == NO_TYPE)
+		type = TYPE_PLAIN;
 	if (type == TYPE_CACHED) {
 		PyErr_SetString(PyExc_ValueError,
 				"this type belongs to glock.Cached: use that class");
 		return NULL;
 	}
-	return py_lock_new(self, type, number, mode, ns, flags);
+	return py_lock_new(self, (unsigned int)type, number, mode, ns, (unsigned int)flags);
 }
 
 static PyObject *space_sync(PyObject *obj, PyObject *unused)
@@ -288,11 +338,7 @@ static PyObject *space_sync(PyObject *obj, PyObject *unused)
 	(void)unused;
 	if (py_space_check(self))
 		return NULL;
-	self->calls++;
-	Py_BEGIN_ALLOW_THREADS;
-	err = glock_space_sync(self->space);
-	Py_END_ALLOW_THREADS;
-	self->calls--;
+	err = sync_space(self);
 	if (err)
 		return py_error(err, NULL);
 	Py_RETURN_NONE;
@@ -334,8 +380,11 @@ static PyObject *space_reduce(PyObject *self, PyObject *unused)
 
 static PyObject *space_name(PyObject *self, void *unused)
 {
+	struct py_space *space = (struct py_space *)self;
+
 	(void)unused;
-	return Py_NewRef(((struct py_space *)self)->name);
+	/* an object whose Space() failed may have none */
+	return !space->name && py_space_check(space) ? NULL : Py_NewRef(space->name);
 }
 
 static PyObject *space_closed(PyObject *obj, void *unused)
@@ -355,13 +404,16 @@ static PyObject *space_repr(PyObject *obj)
 
 /* ---- the type ---- */
 
-PyDoc_STRVAR(lock_doc,
-	     "lock(number, mode=EX, timeout=None, *, type=TYPE_PLAIN, flags=0)\n--\n\n"
-	     "Returns a Lock. Asks no other process.\n\n"
-	     "number: 0 to 2**64 - 1, or a text. A text is the lock of `glock run SPACE TEXT`.\n"
-	     "timeout: seconds that `with` waits at most; None or below 0: no limit.\n\n"
-	     "ValueError: number or mode, or the space is closed. OSError EINVAL: no such type.");
-PyDoc_STRVAR(close_doc, "close()\n--\n\n"
+PyDoc_STRVAR(
+    lock_doc,
+    "lock($self, /, number, mode=glock.EX, timeout=None, *, type=glock.TYPE_PLAIN, flags=0)\n--\n\n"
+    "Returns a Lock. Asks no other process.\n\n"
+    "number: 0 to 2**64 - 1, or a text. A text is the lock of `glock run SPACE TEXT`.\n"
+    "timeout: seconds that `with` waits at most; None or below 0: no limit.\n\n"
+    "mode: SH, DF or EX. flags: RECOVER and the others, as in glock.h.\n\n"
+    "OverflowError: no such number. ValueError: mode, flags, or the space is closed.\n"
+    "OSError EINVAL: no such type.");
+PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
 			"Saves what is cached, gives all locks back and closes the space.\n\n"
 			"OSError EBUSY: a lock is held or waited for; nothing happened.\n"
 			"OSError EIO: closed, but a save failed; its data is lost.\n"
@@ -371,12 +423,13 @@ static PyMethodDef methods[] = {
     {"lock", (PyCFunction)(void (*)(void))space_lock, METH_VARARGS | METH_KEYWORDS, lock_doc},
     {"close", space_close, METH_NOARGS, close_doc},
     {"sync", space_sync, METH_NOARGS,
-     "sync()\n--\n\nSaves what is cached, and keeps the locks.\n\n"
+     "sync($self, /)\n--\n\nSaves what is cached, and keeps the locks.\n\n"
      "OSError EIO: a save failed; the data is still cached."},
     {"shrink", space_shrink, METH_O,
-     "shrink(n)\n--\n\nHas up to n idle locks given back, and returns how many."},
+     "shrink($self, n, /)\n--\n\nHas up to n idle locks given back, and returns how many."},
     {"messages", space_messages, METH_NOARGS,
-     "messages()\n--\n\nReturns the last messages of the library, 64 at most, and forgets them."},
+     "messages($self, /)\n--\n\nReturns the last messages of the library, 64 at most, and forgets "
+     "them."},
     {"__enter__", space_enter, METH_NOARGS, NULL},
     {"__exit__", space_exit, METH_VARARGS, NULL},
     {"__reduce__", space_reduce, METH_NOARGS, NULL},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """test_cached.py - tests glock.Cached: load, save, their errors, and the GIL in callbacks. TAP."""
+import asyncio
 import errno
 import gc
 import os
@@ -256,6 +257,70 @@ def test_close_of_one():
         again = glock.Cached(space, 1, load=lambda: "new")
         with again:
             assert again.value == "new"
+
+
+class Odd(int):
+    """An integer that is equal to nothing."""
+    def __eq__(self, other):
+        return False
+
+    def __hash__(self):
+        return id(self)
+
+
+def test_one_for_each_number():
+    with glock.Space("odd") as space:
+        cached = glock.Cached(space, Odd(7), load=list)
+        tap.raises(FileExistsError, glock.Cached, space, Odd(7), load=list)
+        cached.close()
+        glock.Cached(space, 7, load=list).close()
+
+
+def closed_while_held(space, *functions):
+    """Closes a Cached that this thread holds, while functions run on other threads. Returns what they raise."""
+    cached = glock.Cached(space, 1, load=lambda: ["old"])
+    raised, others = [], []
+    for function in functions:
+        def call(function=function):
+            try:
+                function(cached)
+            except Exception as error:  # the caller judges it
+                raised.append(error)
+        others.append(threading.Thread(target=call))
+    with cached:
+        for thread in others:
+            thread.start()
+            time.sleep(0.02)  # it waits for the lock
+    for thread in others:
+        thread.join()
+    tap.raises(ValueError, tap.enter, cached)
+    return raised
+
+
+def test_two_threads_close():
+    with glock.Space("both") as space:
+        for _ in range(5):
+            raised = closed_while_held(space, glock.Cached.close, glock.Cached.close)
+            assert [e.errno for e in raised] == [errno.EBUSY], raised
+
+
+def test_waiter_of_a_closed_one():
+    """The request of a closed Cached must not count as the load of the next one."""
+    def close_and_open(cached):
+        cached.close()
+        with glock.Cached(cached.space, 1, load=lambda: ["new"]) as new:
+            assert new.value == ["new"]
+        new.close()
+
+    def task(cached):
+        async def enter():
+            async with cached:
+                pass
+        asyncio.run(enter())
+    with glock.Space("waiter") as space:
+        for waiter in tap.enter, task:
+            raised = closed_while_held(space, close_and_open, waiter)
+            assert [type(e) for e in raised] == [ValueError], raised
 
 
 def test_no_leak():

@@ -3,6 +3,7 @@
 """test_locks.py - tests spaces and locks: modes, timeouts, threads, signals, exceptions. TAP."""
 import ast
 import errno
+import inspect
 import os
 import pickle
 import signal
@@ -82,6 +83,34 @@ def test_wrong_arguments():
     tap.raises(OSError, glock.Space, "x", lockman="unknown", errno=errno.EPROTONOSUPPORT)
     error = tap.raises(OSError, glock.Space, "x", directory="/nonexistent")
     assert "/nonexistent" in str(error), error  # the library's own message
+
+
+class Index:
+    """An integer that is no int, as those of numpy."""
+    def __index__(self):
+        return 5
+
+
+def test_texts_and_numbers_are_taken_whole():
+    tap.raises(ValueError, glock.Space, "cut\0here")
+    with glock.Space("whole") as space:
+        tap.raises(ValueError, space.lock, "cut\0here")
+        tap.raises(ValueError, space.lock, "text", type=glock.TYPE_INODE)
+        assert space.lock("text", type=glock.TYPE_FLOCK).number == space.lock("text").number
+        tap.raises(OverflowError, space.lock, 1, flags=1 << 32)
+        tap.raises(OverflowError, space.lock, 1, type=1 << 32 | glock.TYPE_INODE)
+        error = tap.raises(OSError, space.lock, 1, type=-1, errno=errno.EINVAL)
+        assert "type" in str(error), error  # the library's own message
+        assert space.lock(Index()).number == 5
+        with glock.Cached(space, Index(), load=list) as cached:
+            assert cached.number == 5
+
+
+def test_space_that_was_never_opened():
+    space = glock.Space.__new__(glock.Space)
+    assert space.closed and "closed" in repr(space)
+    for use in (space.close, space.sync, space.messages, space.__enter__, lambda: space.lock(1), lambda: space.name):
+        tap.raises(ValueError, use)
 
 
 def test_lock_by_text_is_that_of_glock_run():
@@ -344,9 +373,13 @@ def test_messages_and_shrink():
         assert space.messages() == []
 
 
-def test_type_hints_name_all():
+def hints_tree():
     with open(os.path.join(os.path.dirname(glock.__file__), "__init__.pyi"), encoding="utf-8") as file:
-        tree = ast.parse(file.read())
+        return ast.parse(file.read())
+
+
+def test_type_hints_name_all():
+    tree = hints_tree()
     hints = {node.target.id: None for node in tree.body if isinstance(node, ast.AnnAssign)}
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
@@ -359,6 +392,28 @@ def test_type_hints_name_all():
         for member in public:
             assert getattr(cls, member).__doc__, f"{name}.{member} has no docstring"
         assert cls.__doc__
+
+
+def test_type_hints_mean_what_they_say():
+    """In a class a bare name means the member of this name. A checker then refuses the hint."""
+    for cls in (node for node in hints_tree().body if isinstance(node, ast.ClassDef)):
+        functions = [f for f in cls.body if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        members = {f.name for f in functions}
+        for f in functions:
+            arguments = f.args.posonlyargs + f.args.args + f.args.kwonlyargs
+            for hint in [f.returns, *(a.annotation for a in arguments)]:
+                used = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)} if hint else set()
+                assert not used & members, (cls.name, f.name, used & members)
+
+
+def test_signatures_are_known():
+    """help() shows them."""
+    for cls in glock.Space, glock.Lock, glock.Cached:
+        for name, member in vars(cls).items():
+            if callable(member) and not name.startswith("_"):
+                assert "self" in inspect.signature(member).parameters, (cls, name)
+    assert inspect.signature(glock.Space.lock).parameters["mode"].default == glock.EX
+    assert str(glock.Cached[int]) == "glock.Cached[int]"
 
 
 tap.run(dict(globals()))

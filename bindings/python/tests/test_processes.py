@@ -174,6 +174,75 @@ print("ends")
         assert "Fatal" not in err and "Traceback" not in err, err
 
 
+# `first` and `second` are spaces with a value to save. The save of `first` tells a daemon thread, and lasts.
+TWO_SPACES = """
+import gc, glock, threading, time
+saves, lasts = threading.Event(), threading.Event()
+def save(value):
+    saves.set()
+    lasts.wait(0.3)
+    print("saved", value, flush=True)
+def fill(name, save):
+    space = glock.Space(name)
+    for number in 1, 2:
+        with glock.Cached(space, number, load=list, save=save) as cached:
+            cached.value.append(number)
+    return space
+second = fill("second", lambda value: None)
+first = fill("first", save)
+"""
+
+
+def test_exit_while_a_daemon_thread_closes_the_space():
+    text = TWO_SPACES + """
+threading.Thread(target=first.close, daemon=True).start()
+saves.wait()
+"""
+    out, err = tap.output(text)
+    assert sorted(out.split("\n")) == ["", "saved [1]", "saved [2]"] and err == "", (out, err)
+
+
+def test_exit_while_a_daemon_thread_closes_another_space():
+    text = TWO_SPACES + """
+def close():
+    global second
+    saves.wait()
+    space, second = second, None
+    space.close()
+    del space
+threading.Thread(target=close, daemon=True).start()
+"""
+    os.environ["PYTHONMALLOC"] = "debug"  # fills what is freed
+    try:
+        out, err = tap.output(text)
+    finally:
+        del os.environ["PYTHONMALLOC"]
+    assert sorted(out.split("\n")) == ["", "saved [1]", "saved [2]"] and err == "", (out, err)
+
+
+def test_subinterpreter_is_refused():
+    text = """
+import sys
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    import _interpreters as interpreters
+if "first" in sys.argv:
+    import glock
+    glock.Space("sub").close()
+new = interpreters.create("legacy") if sys.version_info >= (3, 13) else interpreters.create()
+try:
+    found = interpreters.run_string(new, "import glock; glock.Space('sub')")
+    print(found.msg if found else "nothing")
+except interpreters.RunFailedError as error:
+    print(error)
+interpreters.destroy(new)
+"""
+    for argument in "only", "first":
+        out, err = tap.output(text, argument)
+        assert "interpreter" in out and err == "", (out, err)
+
+
 def test_exit_while_others_want_the_cache():
     """Another process asks all the time, so that save runs on a thread of the library at the exit."""
     asks = """
