@@ -6,17 +6,19 @@
  *   gap   the time from the end of a use here to the next use here; short: at most 1.5 H
  *   mean  the mean of the short gaps
  *   p     the chance that a gap is short
+ *   gain  what an expected use saves: H - mean, less the wait for uses that do not come
  *
  * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
  * for the one that wants to write. In EX two rules count:
  *
- *   1. The glock stays for SHARE * (H - mean) after its first use begins. Then hand-overs cost at
- *      most one part in SHARE + 1 of the time. A turn that begins in SH has two hand-overs.
- *   2. Within that time an unused glock stays for `patience` after its last use, if the use that
- *      may come saves more than the wait costs: p * (H - mean) > (1 - p) * patience.
+ *   1. The glock stays for SHARE * gain after its first use begins. Then hand-overs cost at most
+ *      one part in SHARE + 1 of the time. A turn that begins in SH has two hand-overs.
+ *   2. Within that time an unused glock stays for `patience` after its last use. For each use that
+ *      comes, (1 - p) / p waits are in vain, so gain = H - mean - patience * (1 - p) / p. Without a
+ *      gain the glock goes at once.
  *
- * A waiter of this node is a use that is sure to come, so rule 1 alone counts. Such a use says
- * nothing of the chance that an unused glock is used again.
+ * A waiter of this node is a use that is sure to come: gain = H - mean, and rule 2 does not count.
+ * Such a use says nothing of the chance that an unused glock is used again.
  *
  * If a demand leaves SH to this node, only uses in EX count, because reads go on. The same holds if
  * few uses are in EX.
@@ -71,6 +73,16 @@ static void note(const struct glock *gl, enum glock__hold_why why)
 
 /* ---- what the rules need ---- */
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static int64_t hand_over(const struct glock__hold_policy *p)
 {
 	return (int64_t)p->release + p->enter;
@@ -82,12 +94,10 @@ static int64_t short_gap(const struct glock__hold_policy *p)
 	return hand_over(p) + hand_over(p) / 2;
 }
 
-/* Returns what a use saves that follows soon. */
-static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
+/* Returns what a use saves that is sure to follow. */
+static int64_t sure_gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
-	int64_t gain = hand_over(p) - p->mean[u];
-
-	return gain > 0 ? gain : 0;
+	return later(0, hand_over(p) - p->mean[u]);
 }
 
 /*
@@ -102,9 +112,18 @@ static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_use
 	return time > most ? most : time < most / 2 ? most / 2 : time;
 }
 
-static bool pays(const struct glock__hold_policy *p, enum glock__hold_uses u)
+/*
+ * Returns what an expected use saves, less the waits in vain for each use that comes. 0: it does
+ * not pay to wait for a use.
+ */
+static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
-	return p->likely[u] * gain(p, u) > (65536 - p->likely[u]) * patience(p, u);
+	int64_t likely = p->likely[u], in_vain;
+
+	if (!likely)
+		return 0;
+	in_vain = patience(p, u) * (65536 - likely) / likely;
+	return later(0, sure_gain(p, u) - in_vain);
 }
 
 static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
@@ -114,24 +133,16 @@ static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum g
 	return to == GLOCK_SH || few ? GLOCK__USES_EX : GLOCK__USES_ANY;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
- * Returns the end of the hold time of a grant at that time, and publishes the hold time. The time
- * from the grant to the first use is a part of the hand-over, so a hold does not contain it.
+ * Returns the end of the hold time of a grant at that time, and publishes the hold time. The next
+ * use saves so much. The time from the grant to the first use is a part of the hand-over, so a hold
+ * does not contain it.
  */
-static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
+static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t saved,
+			   int64_t granted_at)
 {
 	const struct glock__hold_policy *p = policy_of(gl);
-	int64_t saved = gain(p, u), hold = 0;
+	int64_t hold = 0;
 
 	if (saved > 0) /* a turn that begins in SH has two hand-overs */
 		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) + p->enter;
@@ -243,9 +254,10 @@ static bool is_used(struct glock *gl, enum glock__hold_uses u)
 static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t ended)
 {
 	const struct glock__hold_policy *p = policy_of(gl);
-	int64_t end = end_of_hold(gl, u, gl_record(gl)->granted_at), until;
+	int64_t saved = gain(p, u), end, until;
 
-	if (!pays(p, u)) {
+	end = end_of_hold(gl, u, saved, gl_record(gl)->granted_at);
+	if (!saved) {
 		note(gl, hand_over(p) ? GLOCK__HOLD_SELDOM : GLOCK__HOLD_UNKNOWN);
 		return 0;
 	}
@@ -262,7 +274,7 @@ static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t e
 
 static int64_t used_until(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
 {
-	int64_t until = end_of_hold(gl, u, granted_at);
+	int64_t until = end_of_hold(gl, u, sure_gain(policy_of(gl), u), granted_at);
 
 	note(gl, until > gl_now(gl)		? GLOCK__HOLD_IN_USE :
 		 !hand_over(policy_of(gl))	? GLOCK__HOLD_UNKNOWN :
@@ -383,7 +395,8 @@ void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
 void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 {
 	struct glock__hold_state *s = state_of(gl);
-	int64_t before = s->asked;
+	int64_t before = s->asked, end;
+	enum glock__hold_uses u;
 
 	if (!s->ended[GLOCK__USES_ANY] && !(s->ended[GLOCK__USES_EX] && mode == GLOCK_EX))
 		return;
@@ -397,10 +410,10 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || s->asked - before > QUICK_NS)
 		return;
 	s->counting = true;
-	s->looked = s->n[policy_of(gl)->uses];
-	glock__work_queue(gl, earlier(s->asked + QUICK_NS,
-				      end_of_hold(gl, (enum glock__hold_uses)policy_of(gl)->uses,
-						  gl_record(gl)->granted_at)));
+	u = (enum glock__hold_uses)policy_of(gl)->uses;
+	s->looked = s->n[u];
+	end = end_of_hold(gl, u, sure_gain(policy_of(gl), u), gl_record(gl)->granted_at);
+	glock__work_queue(gl, earlier(s->asked + QUICK_NS, end));
 }
 
 /* ---- the cost of a hand-over ---- */
