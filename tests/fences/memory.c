@@ -273,7 +273,7 @@ uint64_t memory_change(void *addr, unsigned int size, const uint64_t *expected)
 	/* A thread with threads_lock only tries. */
 	t->only_if = word->kind == LOCK && expected && !has_lock(t, &glock__threads_lock.word);
 	t->expected = expected ? *expected : 0;
-	/* A thread that drops a lock, and has no store to show, is in no other thread's way before. */
+	/* If a thread has no store to show, no thread sees when it drops a lock. */
 	if (word->kind != LOCK || expected || t->n || t->late_n)
 		stop(t, CHANGES);
 	settle(t);

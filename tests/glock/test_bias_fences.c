@@ -21,7 +21,7 @@ enum { READERS = 8, EACH = 8, ALL = READERS * EACH };
 
 static struct glock *gl[ALL];
 static unsigned int fences, locked; /* fences, and those during which a lock was taken */
-/* What the reader of glock 0 does next, after all have their bias. An atom. */
+/* The next step of the reader of glock 0, after all have their bias. An atom. */
 enum { HOLD = READERS + 1, HOLDS, LET_GO, HAS_LET_GO, END };
 static int step;
 

@@ -47,14 +47,14 @@
  *   - If 6 comes before that fence, 13 sees that the holder is gone. If 6 comes after it, 7 sees 0.
  *     The thread then takes gl->lock, finds its claim or not, and runs the queue. So no wake-up is
  *     lost.
- *   - A fence that counts begins after 8: if 12 finds a higher number than 9, then 10 had
- *     threads_lock after 9, and so 8 is visible to each thread before the heavy fence. A fence that
- *     goes on at 9 does not count, because for some thread it may have been there before 8. One
- *     fence serves each glock that was CLOSING before it began, and each closer of these glocks.
- *     If two closers make a fence each, both count.
- *   - While the glock is CLOSING no request waits in its list: a request ends the bias before it
- *     joins. A demand waits, and its work ends the bias. So a thread that 5 or 7 refuses has
- *     nothing to do for others, and leaves the end to the closer.
+ *   - A fence that counts begins after 8. If 12 finds a higher number than 9, then 10 had
+ *     threads_lock after 9. So each thread sees 8 before the heavy fence begins.
+ *   - A fence that goes on at 9 does not count. Some thread may have had that fence before 8.
+ *   - One fence serves each glock that was CLOSING before the fence began. It serves each closer of
+ *     these glocks. If two closers make a fence each, both count.
+ *   - While the glock is CLOSING no request waits in its list, because a request ends the bias
+ *     before it joins. A demand waits, and its work ends the bias. So a thread that 5 or 7 refuses
+ *     leaves the end to the closer.
  *   - A claimed holder is a counted one. Its thread needs gl->lock to leave glock_nq() or
  *     glock_dq(), because its slot is not allowed any more. So the holder stays in memory while the
  *     closer has the lock.
@@ -64,8 +64,8 @@
  *     that another thread made anew. A claim may outlive a new bias of other slots.
  *   - A slot changes its name (1) under threads_lock, after its thread gave the old name up. So 13
  *     to 15 belong to the glock of the closer.
- *   - A slot that is allowed, or has uses to fold, names a glock that exists. The reason is that a
- *     word without a bias has no such slot, and the word of a freed glock has no bias.
+ *   - A slot that is allowed, or has uses to fold, names a glock that exists. A word without a bias
+ *     has no such slot, and the word of a freed glock has no bias.
  *
  * A bias begins when the word counted GLOCK__BIAS_AFTER grants in one mode without a close. The
  * thread that comes then gets the bias. Once a word is biased to readers, another reader gets it
