@@ -21,6 +21,7 @@
 
 struct recovery {
 	struct recovery *next;
+	struct run *run;
 	struct glock__lm_node dead;
 	struct node *by; /* the node that runs the function; NULL: none yet */
 	bool stopped;    /* grants wait for it */
@@ -33,7 +34,7 @@ static bool has_function(const struct node *nd)
 }
 
 /* Returns the node that is to recover, by chance, or NULL. Stores whether a node lives. */
-static struct node *recovery_choose(bool *lives)
+static struct node *recovery_choose(struct run *run, bool *lives)
 {
 	struct node *able[GLOCK_SIM_NODES];
 	uint32_t n = 0;
@@ -49,7 +50,7 @@ static struct node *recovery_choose(bool *lives)
 
 static void recovery_free(struct recovery *r)
 {
-	struct recovery **at = &run->recoveries;
+	struct recovery **at = &r->run->recoveries;
 
 	while (*at != r)
 		at = &(*at)->next;
@@ -60,6 +61,7 @@ static void recovery_free(struct recovery *r)
 static void recovery_main(void *arg)
 {
 	struct recovery *r = arg;
+	struct glock__sim *sim = r->run->sim;
 	struct node *nd = r->by;
 	struct glock__lockman *lm = nd->space->lm;
 	struct glock__lm_peer peer = {.dead = true};
@@ -68,7 +70,7 @@ static void recovery_main(void *arg)
 	lm->events->recover(lm->owner, &peer, &r->dead);
 	recovery_free(r);
 	nd->recovers--;
-	glock__sim_go_on(run->sim);
+	glock__sim_go_on(sim);
 }
 
 static void recovery_start(struct recovery *r, struct node *by)
@@ -79,7 +81,7 @@ static void recovery_start(struct recovery *r, struct node *by)
 }
 
 /* Finds a node for each death that has none. */
-static void recovery_assign(void)
+static void recovery_assign(struct run *run)
 {
 	struct recovery *r, *next;
 	struct node *by;
@@ -89,7 +91,7 @@ static void recovery_assign(void)
 		next = r->next;
 		if (r->by)
 			continue;
-		by = recovery_choose(&lives);
+		by = recovery_choose(run, &lives);
 		if (by) {
 			recovery_start(r, by);
 			continue;
@@ -104,22 +106,23 @@ static void recovery_assign(void)
 
 bool recovery_begin(void *watcher, const struct glock__lm_node *dead)
 {
+	struct run *run = watcher;
 	struct recovery *r = calloc(1, sizeof(*r)), **end = &run->recoveries;
 
-	(void)watcher;
 	assert(r);
+	r->run = run;
 	r->dead = *dead;
 	r->stopped = true;
 	while (*end)
 		end = &(*end)->next;
 	*end = r;
-	recovery_assign();
+	recovery_assign(run);
 	return true;
 }
 
-void recovery_opened(void)
+void recovery_opened(struct run *run)
 {
-	while (run->recoveries && run_any_opening())
+	while (run->recoveries && run_any_opening(run))
 		task_sleep(glock__sim_now(run->sim) + MS / 10); /* they could not be stopped */
 	task_hold();
 	for (struct recovery *r = run->recoveries; r; r = r->next) {
@@ -128,18 +131,18 @@ void recovery_opened(void)
 		r->stopped = true;
 		glock__sim_stop(run->sim);
 	}
-	recovery_assign();
+	recovery_assign(run);
 	task_go();
 }
 
-void recovery_killed(const struct node *nd)
+void recovery_killed(struct run *run, const struct node *nd)
 {
 	for (struct recovery *r = run->recoveries; r; r = r->next)
 		if (r->by == nd)
 			r->by = NULL;
 }
 
-void recovery_forget(void)
+void recovery_forget(struct run *run)
 {
 	while (run->recoveries)
 		recovery_free(run->recoveries);

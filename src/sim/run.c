@@ -26,7 +26,7 @@ struct thread {
 	void *arg;
 };
 
-struct run *run;
+static struct run *run; /* the run that goes on; NULL: none */
 
 /* ---- what is wrong ---- */
 
@@ -150,7 +150,7 @@ static int open_here(const char *name, const struct glock_space_options *options
 		return err;
 	}
 	nd->space = *space;
-	recovery_opened();
+	recovery_opened(run);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ static bool may_die(const struct node *nd)
 static void kill_node(struct node *nd)
 {
 	tasks_kill(nd->index);
-	recovery_killed(nd);
+	recovery_killed(run, nd);
 	glock__space_kill(nd->space);
 	tasks_reap();
 	*nd = (struct node){.index = nd->index,
@@ -258,15 +258,6 @@ static void consider(struct event *best, int64_t at, enum kind kind, unsigned in
 	best->i = i;
 }
 
-bool run_any_opening(void)
-{
-	bool any = false;
-
-	for (unsigned int i = 0; i < run->o.nodes; i++)
-		any |= run->node[i].opening;
-	return any;
-}
-
 /* Considers the first message that a node can receive now. */
 static void consider_messages(struct event *best)
 {
@@ -279,7 +270,7 @@ static void consider_messages(struct event *best)
 		bool here = to == GLOCK__SIM_NODE;
 
 		if ((here && run->node[node].receiving) ||
-		    (to == GLOCK__SIM_ALL && run_any_opening()))
+		    (to == GLOCK__SIM_ALL && run_any_opening(run)))
 			continue;
 		run->picked = i;
 		consider(best, glock__sim_due(run->sim, i), MESSAGE, here ? node : NO_NODE);
@@ -389,6 +380,7 @@ static int run_all(void)
 					    .delay_max = 3 * MS,
 					    .notice = 100 * MS,
 					    .recovery = 300 * MS,
+					    .watcher = run,
 					    .on_leave = sim_leave,
 					    .on_recovered = recovery_begin};
 	int err;
@@ -404,7 +396,7 @@ static int run_all(void)
 	if (err)
 		report(err);
 	end_nodes();
-	recovery_forget();
+	recovery_forget(run);
 	tasks_close(&run->tasks);
 	glock__sim_free(run->sim);
 	return err;

@@ -41,21 +41,25 @@ struct run {
 	char trouble[256];
 };
 
-/* The run that goes on; NULL: none. */
-extern struct run *run;
-
 /* Tells whether a node is not ready yet for the news that another one died. */
-bool run_any_opening(void);
+static inline bool run_any_opening(const struct run *run)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < run->o.nodes; i++)
+		any |= run->node[i].opening;
+	return any;
+}
 
 /* ---- recovery.c ---- */
 
-/* Lets a node recover that death. Returns false if no living node has to. */
+/* Lets a node recover that death, or lets grants go on. The watcher is the run. */
 bool recovery_begin(void *watcher, const struct glock__lm_node *dead);
 /* A node has opened the space. A node can now recover the deaths for which no node lived. */
-void recovery_opened(void);
+void recovery_opened(struct run *run);
 /* A node dies. Another node recovers in its place, once the others know of that death. */
-void recovery_killed(const struct node *nd);
+void recovery_killed(struct run *run, const struct node *nd);
 /* The run is over. */
-void recovery_forget(void);
+void recovery_forget(struct run *run);
 
 #endif

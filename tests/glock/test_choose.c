@@ -5,6 +5,8 @@
  * The test is the lock manager and the clock, see rig.h. The spaces of the rig keep a trace, so no
  * glock takes the fast path. bench/choice covers the fast path.
  */
+#include "glock/core/lent.h"
+#include "glock/state/busy.h"
 #include "glock/stats/choice.h"
 
 #include "rig.h"
@@ -218,6 +220,48 @@ static void choose_leaves_slow(void **state)
 	*rig.log = '\0';
 	choose(0); /* may ask for a glock elsewhere, once in a while */
 	assert_int_equal(choose(0), 0);
+	put_groups();
+}
+
+static void set_use(size_t i, uint32_t use, uint32_t deviation)
+{
+	struct glock__choice_policy *c;
+
+	gl_lock(groups[i]);
+	c = &glock__policy_edit(glock__lend(groups[i]))->choice;
+	c->use = use;
+	c->use_var = deviation;
+	gl_unlock(groups[i]);
+}
+
+/* Many answers, so that some of them look at all glocks. Returns the last one. */
+static int choose_often(void)
+{
+	int answer = -1;
+
+	for (int k = 0; k < 200; k++)
+		answer = choose(0);
+	return answer;
+}
+
+/* Half of the deviation counts for the glock: a use time that varies says less. */
+static void choose_slow_less_deviation(void **state)
+{
+	const uint32_t us = USE_US * RIG_US;
+	struct glock *other;
+
+	(void)state;
+	open_groups();
+	learn(0, us);
+	learn(1, us);
+	set_use(0, 3 * us, 2 * us);
+	other = groups[1];
+	groups[1] = NULL;
+	assert_int_equal(choose_often(), 0);
+	groups[1] = other;
+	assert_int_equal(choose_often(), 0);
+	set_use(0, 3 * us, us / 2);
+	assert_int_equal(choose_often(), 1);
 	put_groups();
 }
 
@@ -559,6 +603,7 @@ int main(void)
 	    RIG_TEST(choose_skips_refused),
 	    RIG_TEST(choose_shortest_wait),
 	    RIG_TEST(choose_leaves_slow),
+	    RIG_TEST(choose_slow_less_deviation),
 	    RIG_TEST(choose_forecasts_queue),
 	    RIG_TEST(choose_measures_use),
 	    RIG_TEST(choose_refuses_mistakes),

@@ -302,14 +302,10 @@ static void sync_beside_no_operation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SYNC_TEST(sync_keeps_the_lock),
-	    SYNC_TEST(sync_fails),
-	    SYNC_TEST(sync_in_an_operation),
-	    SYNC_TEST(sync_then_dq_in_it),
-	    SYNC_TEST(sync_before_a_demand),
-	    SYNC_TEST(sync_of_a_space),
-	    SYNC_TEST(sync_returns_the_first_error),
-	    cmocka_unit_test(sync_beside_no_operation),
+	    SYNC_TEST(sync_keeps_the_lock),          SYNC_TEST(sync_fails),
+	    SYNC_TEST(sync_in_an_operation),         SYNC_TEST(sync_then_dq_in_it),
+	    SYNC_TEST(sync_before_a_demand),         SYNC_TEST(sync_of_a_space),
+	    SYNC_TEST(sync_returns_the_first_error), cmocka_unit_test(sync_beside_no_operation),
 	};
 
 	return RUN_TESTS(tests);

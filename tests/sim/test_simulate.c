@@ -496,10 +496,13 @@ static void simulate_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(simulate_excludes), cmocka_unit_test(simulate_deaths),
-	    cmocka_unit_test(simulate_recovers), cmocka_unit_test(simulate_repeats),
+	    cmocka_unit_test(simulate_excludes),
+	    cmocka_unit_test(simulate_deaths),
+	    cmocka_unit_test(simulate_recovers),
+	    cmocka_unit_test(simulate_repeats),
 	    cmocka_unit_test(simulate_async_wait),
-	    cmocka_unit_test(simulate_threads),  cmocka_unit_test(simulate_finds_what_is_wrong),
+	    cmocka_unit_test(simulate_threads),
+	    cmocka_unit_test(simulate_finds_what_is_wrong),
 	    cmocka_unit_test(simulate_options),
 	};
 

@@ -83,6 +83,9 @@ struct glock__sim {
 
 /* ---- sim_net.c ---- */
 
+/* Describes a node as a member, for the program. */
+struct glock__lm_node sim__member(unsigned int node, uint64_t id);
+
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
 /* Tells where the message goes. */
@@ -104,9 +107,6 @@ struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, u
 void sim__drop_lock(struct glock__sim *sim, const struct sim__lock *lock);
 void sim__drop_node(struct glock__sim *sim, unsigned int node);
 void sim__drop_go_on(struct glock__sim *sim);
-
-/* Describes a node as a member, for the program. */
-struct glock__lm_node sim__member(unsigned int node, uint64_t id);
 
 /* ---- sim_master.c ---- */
 

@@ -3,6 +3,7 @@
 #include "sim_impl.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,16 @@ static int64_t delay(struct glock__sim *sim)
 	int64_t span = sim->p.delay_max - sim->p.delay_min;
 
 	return sim->p.delay_min + (span ? (int64_t)glock__sim_random(sim, (uint32_t)span) : 0);
+}
+
+/* ---- members ---- */
+
+struct glock__lm_node sim__member(unsigned int node, uint64_t id)
+{
+	struct glock__lm_node member = {.id = id, .slot = node};
+
+	snprintf(member.name, sizeof(member.name), "node %u", node);
+	return member;
 }
 
 /* ---- messages ---- */

@@ -202,14 +202,6 @@ static void sim_free(struct glock__lockman *lm)
 	nd->used = false;
 }
 
-struct glock__lm_node sim__member(unsigned int node, uint64_t id)
-{
-	struct glock__lm_node member = {.id = id, .slot = node};
-
-	snprintf(member.name, sizeof(member.name), "node %u", node);
-	return member;
-}
-
 static size_t sim_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max)
 {
 	const struct sim__node *me = (const struct sim__node *)lm;
