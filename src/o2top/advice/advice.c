@@ -461,7 +461,10 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.hang = row_hang(m, row);
 	f.writers = name_part(m, row, WROTE, f.wrote, sizeof(f.wrote));
 	f.readers = name_part(m, row, READ_ONLY, f.read, sizeof(f.read));
-	f.waiting = name_part(m, row, WAITS, f.waits, sizeof(f.waits));
+	/* beside long waits, the short ones are traffic */
+	f.waiting = name_part(m, row, WAITS_LONG, f.waits, sizeof(f.waits));
+	if (!f.waiting)
+		f.waiting = name_part(m, row, WAITS, f.waits, sizeof(f.waits));
 	f.losing = name_part(m, row, LOST, f.lost, sizeof(f.lost));
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;

@@ -18,6 +18,8 @@ static bool takes_part(const struct row_node *n, enum part part)
 		return n->sum.read && !n->sum.wrote;
 	case WAITS:
 		return n->sum.waiting > 0;
+	case WAITS_LONG:
+		return waits_long(&n->sum);
 	case WAITED_LONG:
 		return waited_long(&n->sum);
 	default:

@@ -7,7 +7,7 @@
 
 #include "o2top/rank/row.h"
 
-enum part { WROTE, READ_ONLY, WAITS, WAITED_LONG, LOST };
+enum part { WROTE, READ_ONLY, WAITS, WAITS_LONG, WAITED_LONG, LOST };
 
 /* If not all names fit, the list is "node1, node2 and 14 more". Set `total` before the first name.
  */
