@@ -133,8 +133,8 @@ static void a_cycle_is_a_deadlock(void **state)
 }
 
 /*
- * node2 has waited for 8 s for the lock `type` of inode 512, which a process of node1 has. A process
- * of node1 has waited for the M lock for `age` seconds, which node3 has.
+ * node2 has waited for 8 s for the lock `type` of inode 512, which a process of node1 has. A
+ * process of node1 has waited for the M lock for `age` seconds, which node3 has.
  */
 static void node1_waits_for_meta(struct scene *s, char type, double age)
 {

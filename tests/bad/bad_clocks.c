@@ -165,8 +165,8 @@ static void times_that_go_back_are_found(void **state)
 }
 
 /*
- * Three nodes, and the clock of node2 is 30 s ahead. node2 does not date the samples, so their times
- * go on when it falls silent, and --from and --to choose by the clock of the others.
+ * Three nodes, and the clock of node2 is 30 s ahead. node2 does not date the samples, so their
+ * times go on when it falls silent, and --from and --to choose by the clock of the others.
  */
 static void one_clock_ahead_dates_no_sample(void **state)
 {
@@ -199,12 +199,9 @@ int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-	    SCENE(ages_are_by_the_own_clock),
-	    SCENE(a_long_wait_has_a_sentence),
-	    SCENE(an_ended_wait_stays_in_its_frame),
-	    SCENE(silence_is_not_a_difference_of_clocks),
-	    SCENE(times_that_go_back_are_found),
-	    SCENE(one_clock_ahead_dates_no_sample),
+	    SCENE(ages_are_by_the_own_clock),        SCENE(a_long_wait_has_a_sentence),
+	    SCENE(an_ended_wait_stays_in_its_frame), SCENE(silence_is_not_a_difference_of_clocks),
+	    SCENE(times_that_go_back_are_found),     SCENE(one_clock_ahead_dates_no_sample),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -277,8 +277,7 @@ static const char *beside_a_silent_node(struct scene *s, unsigned calls, double 
 			snprintf(node, sizeof(node), "node%d", n);
 			scene_clock(s, t, node);
 			LINE(t, node, .ino = 100, .gets = {0, 10 + calls * (unsigned)t},
-			     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
-			     .max = {0, 300000},
+			     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)}, .max = {0, 300000},
 			     .last_us = {0, STAMP(STEP * t - (age < 4 ? age : 4))},
 			     .wait_us = n == 1 && t == 5 ? STAMP(STEP * t - age) : 0,
 			     .flags = n == 1 && t == 5 ? 0x43 : 0x41,
