@@ -510,6 +510,34 @@ static void a_waiter_that_was_away_is_no_cause(void **state)
 		fail_msg("%s", advice);
 }
 
+/*
+ * node1 waited for 30 s. node2 missed a sample, so it was silent for 10 s at most. The wait began
+ * long before, so node2 is not its cause.
+ */
+static void a_short_silence_is_no_cause_of_a_long_wait(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	for (int t = 0; t < 8; t++) {
+		bool over = t == 7;
+
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 512, .flags = over ? 0x41 : 0x43, .action = over ? 0 : 2,
+		     .requested = 3, .gets = {9 + over, 0},
+		     .total_ns = {over ? 30000000000ull : 0, 0}, .max = {over ? 30000000 : 0, 0},
+		     .last_us = {over ? STAMP(33) : 0, 0}, .wait_us = over ? 0 : STAMP(3));
+		if (t == 6)
+			continue;
+		scene_clock(s, t, "node2");
+		LINE(t, "node2", .ino = 512, .gets = {1, 1});
+	}
+	scene_json(s);
+	advice = word(row_of(frame(s, 6), 512), "advice");
+	if (!strstr(advice, "check what the node that held the lock did"))
+		fail_msg("%s", advice);
+}
+
 /* OCFS2 names no process. Their own node names the tasks that sleep in its lock code. */
 static void tasks_are_named(void **state)
 {
@@ -783,6 +811,7 @@ int main(void)
 	    SCENE(a_reader_waits_for_direct_io),
 	    SCENE(direct_io_beside_direct_io),
 	    SCENE(a_waiter_that_was_away_is_no_cause),
+	    SCENE(a_short_silence_is_no_cause_of_a_long_wait),
 	    SCENE(a_late_node_is_no_cause),
 	    SCENE(files_of_the_waits_that_began_then),
 	    SCENE(a_silent_node_is_the_cause),

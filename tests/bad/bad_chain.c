@@ -132,6 +132,53 @@ static void a_cycle_is_a_deadlock(void **state)
 	assert_string_equal(word(row_of(frame(s, 0), 0x200), "advice_code"), "DEADLOCK");
 }
 
+/*
+ * node2 has waited for 8 s for the lock `type` of inode 512, which a process of node1 has. A
+ * process of node1 has waited for the M lock for `age` seconds, which node3 has.
+ */
+static void node1_waits_for_meta(struct scene *s, char type, double age)
+{
+	clocks(s, 3);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .type = type, .ino = 512, .level = 5, .flags = 0x45,
+		     .requested = 5, .holders = {0, type != 'F'}, .gets = {0, type != 'F'});
+		LINE(t, "node2", .type = type, .ino = 512, .flags = 0x43, .action = 2,
+		     .requested = 5, .gets = {0, type != 'F'}, .wait_us = STAMP(-3));
+		LINE(t, "node1", .ino = 512, .flags = 0x43, .action = 2, .requested = 3,
+		     .gets = {10, 0}, .wait_us = STAMP(STEP * t - age));
+		LINE(t, "node3", .ino = 512, .level = 5, .holders = {0, 1}, .gets = {0, 10});
+	}
+	scene_json(s);
+}
+
+/* OCFS2 takes the locks of an inode one after the other, so it is one process. */
+static void a_chain_of_one_inode(void **state)
+{
+	node1_waits_for_meta(*state, 'W', 4);
+	tells(*state, 512, "(node2 -> node1 -> node3)");
+}
+
+/* A short wait for the M lock is no reason of a long one for the W lock. */
+static void a_short_wait_is_no_link(void **state)
+{
+	const char *advice;
+
+	node1_waits_for_meta(*state, 'W', 0.05);
+	tells_not(*state, 512, "node3");
+	tells(*state, 512, "1 process on node1 holds EX");
+	advice = word(row_of(frame(*state, 0), 512), "advice");
+	if (strncmp(advice, "node2 waits long; on node1: ", 28) != 0)
+		fail_msg("%s", advice);
+}
+
+/* The process that has a flock is not in the kernel, so another process waits for the M lock. */
+static void a_flock_is_no_link(void **state)
+{
+	node1_waits_for_meta(*state, 'F', 4);
+	tells_not(*state, 512, "node3");
+	tells(*state, 512, "a process on node1 holds EX (flock); node2 waits 8.00 s");
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -140,6 +187,9 @@ int main(void)
 	    BAD(another_process_is_no_chain),
 	    BAD(an_ended_process_is_no_chain),
 	    BAD(a_cycle_is_a_deadlock),
+	    BAD(a_chain_of_one_inode),
+	    BAD(a_short_wait_is_no_link),
+	    BAD(a_flock_is_no_link),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

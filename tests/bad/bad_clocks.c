@@ -164,15 +164,44 @@ static void times_that_go_back_are_found(void **state)
 	}
 }
 
+/*
+ * Three nodes, and the clock of node2 is 30 s ahead. node2 does not date the samples, so their
+ * times go on when it falls silent, and --from and --to choose by the clock of the others.
+ */
+static void one_clock_ahead_dates_no_sample(void **state)
+{
+	struct scene *s = *state;
+	char from[32], to[32];
+
+	for (int t = 0; t < 8; t++)
+		for (int n = 1; n <= 3; n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			if (n == 2 && t > 3)
+				continue;
+			scene_clocks(s, t, node, REAL0 + STEP * t + (n == 2 ? AHEAD : 0),
+				     UP0 + STEP * t);
+			LINE(t, node, .ino = 600, .gets = {0, (unsigned)t});
+		}
+	scene_json(s);
+	for (size_t n = 0; n < s->n_frames; n++)
+		assert_near(number(frame(s, n), "time"), REAL0 + STEP * (double)(n + 1), 1);
+	snprintf(from, sizeof(from), "@%.0f", REAL0 + 2 * STEP);
+	snprintf(to, sizeof(to), "@%.0f", REAL0 + 3 * STEP);
+	scene_run(s, "--json", "--from", from, "--to", to, "@", NULL);
+	assert_non_null(strstr(s->out, "\"sample\":\"t2\""));
+	assert_non_null(strstr(s->out, "\"sample\":\"t3\""));
+	assert_null(strstr(s->out, "\"sample\":\"t4\""));
+}
+
 int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-	    SCENE(ages_are_by_the_own_clock),
-	    SCENE(a_long_wait_has_a_sentence),
-	    SCENE(an_ended_wait_stays_in_its_frame),
-	    SCENE(silence_is_not_a_difference_of_clocks),
-	    SCENE(times_that_go_back_are_found),
+	    SCENE(ages_are_by_the_own_clock),        SCENE(a_long_wait_has_a_sentence),
+	    SCENE(an_ended_wait_stays_in_its_frame), SCENE(silence_is_not_a_difference_of_clocks),
+	    SCENE(times_that_go_back_are_found),     SCENE(one_clock_ahead_dates_no_sample),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

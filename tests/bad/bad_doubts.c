@@ -265,6 +265,42 @@ static void blames_only_who_may_have_it(void **state)
 }
 
 /*
+ * Two nodes write a file all the time, and a sample shows a wait of `age` seconds. node3 has not
+ * answered since sample 1. Returns the code of the advice in the last frame.
+ */
+static const char *beside_a_silent_node(struct scene *s, unsigned calls, double age)
+{
+	for (int t = 0; t < 6; t++) {
+		for (int n = 1; n <= (t ? 2 : 3); n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_clock(s, t, node);
+			LINE(t, node, .ino = 100, .gets = {0, 10 + calls * (unsigned)t},
+			     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)}, .max = {0, 300000},
+			     .last_us = {0, STAMP(STEP * t - (age < 4 ? age : 4))},
+			     .wait_us = n == 1 && t == 5 ? STAMP(STEP * t - age) : 0,
+			     .flags = n == 1 && t == 5 ? 0x43 : 0x41,
+			     .action = n == 1 && t == 5 ? 2 : 0, .requested = 5);
+		}
+	}
+	scene_json(s);
+	return word(row_of(frame(s, 4), 100), "advice_code");
+}
+
+/* A node that has been away for long is not the cause of the short waits of traffic. */
+static void a_silent_node_is_not_the_cause_of_traffic(void **state)
+{
+	assert_string_equal(beside_a_silent_node(*state, 100, 0.15), "HOT_WRITE_SHARED");
+}
+
+/* Neither is it that of a wait of 1.5 s on a busy file, as an overloaded machine has it. */
+static void nor_of_a_busy_row(void **state)
+{
+	assert_string_equal(beside_a_silent_node(*state, 100, 1.5), "HOT_WRITE_SHARED");
+}
+
+/*
  * node1 was seen waiting for 30 s. That wait ended between two samples, and no file shows that any
  * of it was in this frame. node2 lost 1 s of the frame in eight requests: its mean of 1 ms moves to
  * 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2, and do not explain the row.
@@ -356,6 +392,8 @@ int main(void)
 	    BAD(what_it_lies_in),
 	    BAD(types_and_spaces_that_are_not),
 	    BAD(blames_only_who_may_have_it),
+	    BAD(a_silent_node_is_not_the_cause_of_traffic),
+	    BAD(nor_of_a_busy_row),
 	    BAD(an_ended_wait_outside_the_frame),
 	    BAD(long_node_names),
 	    BAD(readers_and_a_waiter),

@@ -325,6 +325,39 @@ static void no_node_caches_a_flock(void **state)
 	assert_null(strstr(word(row, "advice"), "dmesg"));
 }
 
+/* Three processes of node1 share the flock. The line names node1 once. */
+static void a_node_is_named_once(void **state)
+{
+	struct scene *s = *state;
+	const char *text;
+
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		waits_since(s, t, "node2", -3);
+		snprintf(path, sizeof(path), "t%d/node1/o2dlm/" UUID "/dlm_state", t);
+		scene_file(s, path, "Thread Pid: 209  Node: 1  State: JOINED\n");
+		snprintf(path, sizeof(path), "t%d/node1/o2dlm/" UUID "/locking_state", t);
+		scene_file(s, path,
+			   "NAME:F000000000000000000020000000000\nLRES:1,1,16,0,0,0,0,0,0,0,4\n");
+		for (int i = 0; i < 3; i++) {
+			scene_line(s, t, "node1",
+				   (struct state_line){.type = 'F',
+						       .ino = 512,
+						       .level = 3,
+						       .flags = 0x241,
+						       .requested = 3});
+			scene_file(s, path, "LOCK:1,0,3,-1,1,1:%d,0,0,0,0,1,0,0,0,2\n", 36 + i);
+		}
+	}
+	scene_json(s);
+	text = word(row_of(frame(s, 0), 512), "sentence");
+	if (!strstr(text, "<512>: a process on node1 holds PR (flock); node2 waits 8.00 s"))
+		fail_msg("%s", text);
+}
+
 /*
  * Files are opened and closed, so the line of a wait moves. The wait goes on all the same, counts
  * once, and keeps its age.
@@ -416,7 +449,7 @@ int main(void)
 	    BAD(totals_and_samples),          BAD(the_holder_is_not_the_first_line),
 	    BAD(no_node_caches_a_flock),      BAD(lines_change_their_order),
 	    BAD(a_flock_is_left_out),         BAD(only_waiters_for_the_flock_are_named),
-	    BAD(giving_up_is_no_wish),
+	    BAD(giving_up_is_no_wish),        BAD(a_node_is_named_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,6 +13,7 @@
 #include "advice.h"
 
 #include "blame.h"
+#include "name_nodes.h"
 #include "o2top/model/source.h"
 #include "o2top/rank/hang.h"
 #include "unprotected.h"
@@ -20,128 +21,6 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- naming nodes -------------------------------------------------------------------------- */
-
-enum part { WROTE, READ_ONLY, WAITS, WAITED_LONG, LOST };
-
-static bool takes_part(const struct row_node *n, enum part part)
-{
-	switch (part) {
-	case WROTE:
-		return n->sum.wrote;
-	case READ_ONLY:
-		return n->sum.read && !n->sum.wrote;
-	case WAITS:
-		return n->sum.waiting > 0;
-	case WAITED_LONG:
-		return waited_long(&n->sum);
-	default:
-		return n->lost_per_s > 0;
-	}
-}
-
-/* Returns the form of a verb: one node waits, several nodes wait. */
-static const char *verb(unsigned count, const char *one, const char *several)
-{
-	return count == 1 ? one : several;
-}
-
-/* "node1, node2 and node3"; if not all names fit, "node1, node2 and 14 more". */
-struct list {
-	char *buf;
-	size_t size;
-	unsigned total, done, left_out;
-	size_t at;
-};
-
-static void list_add(struct list *l, const char *name)
-{
-	enum { MORE = 20 }; /* room for "and N more" */
-	const char *before = !l->done ? "" : l->done + 1 == l->total ? " and " : ", ";
-
-	if (!l->done)
-		*l->buf = '\0';
-	if (l->left_out || l->at + strlen(before) + strlen(name) + MORE > l->size) {
-		snprintf(l->buf + l->at, l->size - l->at, "%s%u more", l->at ? " and " : "",
-			 ++l->left_out);
-		return;
-	}
-	l->at += (size_t)snprintf(l->buf + l->at, l->size - l->at, "%s%s", before, name);
-	l->done++;
-}
-
-static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf,
-			   size_t size)
-{
-	struct list list = {.buf = buf, .size = size};
-
-	for (uint32_t i = 0; i < row->n_nodes; i++)
-		list.total += takes_part(&row->nodes[i], part);
-	for (uint32_t i = 0; i < row->n_nodes; i++)
-		if (takes_part(&row->nodes[i], part))
-			list_add(&list, m->nodes[row->nodes[i].node].name);
-	return list.total;
-}
-
-/* Returns whether a node may have this lock space. A node that never answered may have it. */
-static bool may_have(const struct node *node, const struct row *row)
-{
-	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
-}
-
-static bool is_silent(const struct node *node)
-{
-	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE ||
-	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE ||
-	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
-}
-
-static bool is_back(const struct node *node)
-{
-	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
-}
-
-/* Lists the nodes in one state that may have this row's lock space. Returns their number. */
-static unsigned list_silent(const struct model *m, const struct row *row,
-			    bool (*is)(const struct node *node), char *buf, size_t size)
-{
-	struct list list = {.buf = buf, .size = size};
-
-	*buf = '\0';
-	for (size_t i = 0; i < m->n_nodes; i++)
-		list.total += is(&m->nodes[i]) && may_have(&m->nodes[i], row);
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (is(&m->nodes[i]) && may_have(&m->nodes[i], row))
-			list_add(&list, m->nodes[i].name);
-	return list.total;
-}
-
-static bool waited_long_on(const struct row *row, size_t node)
-{
-	for (uint32_t i = 0; i < row->n_nodes; i++)
-		if (row->nodes[i].node == node && waited_long(&row->nodes[i].sum))
-			return true;
-	return false;
-}
-
-/* Lists the nodes that answer again. A node that waited itself is not the cause of the wait. */
-static void list_back(const struct model *m, const struct row *row, char *buf, size_t size)
-{
-	struct list list = {.buf = buf, .size = size};
-
-	*buf = '\0';
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < m->n_nodes; i++) {
-			if (!is_back(&m->nodes[i]) || !may_have(&m->nodes[i], row) ||
-			    waited_long_on(row, i))
-				continue;
-			if (pass)
-				list_add(&list, m->nodes[i].name);
-			else
-				list.total++;
-		}
-}
 
 /* ---- the rules ----------------------------------------------------------------------------- */
 
@@ -163,21 +42,29 @@ static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
 	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
 }
 
-/*
- * Advice for libglock names stuck nodes only, because a process is a node there. The sentence names
- * the holder. The locks of a dead process go to other processes.
- */
-static bool is_stuck(const struct node *node)
+/* Returns the blocker that the row's sentence names, or NULL. Line and advice have to agree. */
+static const struct blocker *named_blocker(const struct facts *f)
 {
-	return node->state == NODE_STOPPED || node->state == NODE_HANGS;
+	const struct blocker *root = &f->row->root;
+
+	return f->row->sentence && (root->node >= 0 || root->number) ? root : NULL;
 }
 
+/*
+ * Advice for libglock names stuck nodes only, because a process is a node there. The sentence names
+ * the holder. The locks of a dead process go to other processes. A short wait is traffic, unless a
+ * stuck process has this very lock.
+ */
 static bool waits_for_process(const struct facts *f)
 {
+	const struct blocker *root = named_blocker(f);
 	char stuck[160];
 
-	return f->fs == FS_GLOCK && f->waiting &&
-	       list_silent(f->m, f->row, is_stuck, stuck, sizeof(stuck));
+	if (f->fs != FS_GLOCK || !f->waiting ||
+	    !name_state(f->m, f->row, node_stuck, stuck, sizeof(stuck)))
+		return false;
+	return waits_long(&f->row->sum) ||
+	       (root && root->node >= 0 && node_stuck(&f->m->nodes[root->node]));
 }
 
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
@@ -186,14 +73,6 @@ static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 		 "%s %s while a process of this space is stopped or hangs: kill -CONT continues a "
 		 "stopped process; the end of a process frees its locks",
 		 f->waits, verb(f->waiting, "waits", "wait"));
-}
-
-/* Returns the blocker that the row's sentence names, or NULL. Line and advice have to agree. */
-static const struct blocker *named_blocker(const struct facts *f)
-{
-	const struct blocker *root = &f->row->root;
-
-	return f->row->sentence && (root->node >= 0 || root->number) ? root : NULL;
 }
 
 static bool deadlock(const struct facts *f)
@@ -211,11 +90,46 @@ static void say_deadlock(const struct facts *f, char *buf, size_t size)
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
+/* Returns whether the row's waits are of the first sample, which does not tell their ages. */
+static bool ages_not_known(const struct facts *f)
+{
+	for (uint32_t i = 0; i < f->row->n_nodes; i++) {
+		const struct row_node *n = &f->row->nodes[i];
+
+		if (n->sum.waiting && !isnan(f->m->nodes[n->node].interval_s))
+			return false;
+	}
+	return !f->row->sum.oldest_s;
+}
+
+/*
+ * Returns whether a silent node may be the cause of waits for which no line names the blocker.
+ * Traffic has short waits all the time, whether or not some node is away. So a wait must be a hang,
+ * or a long one that began in the frame in which a node fell silent, or later.
+ */
+static bool silence_explains(const struct facts *f)
+{
+	const struct change *c = &f->row->sum;
+
+	if (f->hang == HANG_NOW || ages_not_known(f))
+		return true;
+	for (size_t i = 0; i < f->m->n_nodes && waits_long(c); i++) {
+		const struct node *n = &f->m->nodes[i];
+
+		if (node_silent(n) && node_may_have(n, f->row) &&
+		    n->silent_s - f->m->nodes[f->row->nodes[0].node].frame_s <= c->oldest_s + 1)
+			return true;
+	}
+	return false;
+}
+
 static bool waits_for_silent(const struct facts *f)
 {
 	const struct blocker *root = named_blocker(f);
 
-	return f->fs != FS_GLOCK && f->waiting && (root ? root->silent : f->silent);
+	if (f->fs == FS_GLOCK || !f->waiting)
+		return false;
+	return root ? root->silent : f->silent && silence_explains(f);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
@@ -255,7 +169,7 @@ static void say_hung(const struct facts *f, char *buf, size_t size)
 	char waited[160];
 
 	/* list only long waiters, because a node may have lost time in a short wait */
-	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
+	name_part(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
 	snprintf(buf, size,
 		 "%s waited up to %.1f s, too long for normal use: check what %s did at that time",
 		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
@@ -310,7 +224,7 @@ static bool waits_for_flock(const struct facts *f, uint32_t node)
 static void say_flocks(const struct facts *f, char *buf, size_t size)
 {
 	char names[160];
-	struct list list = {.buf = names, .size = sizeof(names)};
+	struct name_list list = {.buf = names, .size = sizeof(names)};
 
 	/* the line names a holder */
 	if (named_blocker(f) && f->waiting) {
@@ -321,7 +235,7 @@ static void say_flocks(const struct facts *f, char *buf, size_t size)
 		list.total += waits_for_flock(f, f->row->nodes[i].node);
 	for (uint32_t i = 0; i < f->row->n_nodes; i++)
 		if (waits_for_flock(f, f->row->nodes[i].node))
-			list_add(&list, f->m->nodes[f->row->nodes[i].node].name);
+			name_list_add(&list, f->m->nodes[f->row->nodes[i].node].name);
 	snprintf(buf, size,
 		 "%s %s for flock(2) on it: hold the flock for a shorter time, or take it less "
 		 "often",
@@ -545,14 +459,17 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 		return NULL;
 	f.directory = row->kind == DT_DIR;
 	f.hang = row_hang(m, row);
-	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
-	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
-	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
-	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
+	f.writers = name_part(m, row, WROTE, f.wrote, sizeof(f.wrote));
+	f.readers = name_part(m, row, READ_ONLY, f.read, sizeof(f.read));
+	/* beside long waits, the short ones are traffic */
+	f.waiting = name_part(m, row, WAITS_LONG, f.waits, sizeof(f.waits));
+	if (!f.waiting)
+		f.waiting = name_part(m, row, WAITS, f.waits, sizeof(f.waits));
+	f.losing = name_part(m, row, LOST, f.lost, sizeof(f.lost));
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
-	f.silent = list_silent(m, row, is_silent, f.not_answering, sizeof(f.not_answering));
-	list_back(m, row, f.back, sizeof(f.back));
+	f.silent = name_state(m, row, node_silent, f.not_answering, sizeof(f.not_answering));
+	name_back(m, row, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);

@@ -21,7 +21,7 @@ struct group {
 	size_t n_section[SECTIONS];
 	struct totals totals;
 	double interval_s; /* the longest of the nodes' frames; 0 for a single sample */
-	int64_t time_us;   /* the newest of the nodes' wall clocks */
+	int64_t time_us;   /* the newest of the nodes' wall clocks; see sample_time.h */
 	/* storage */
 	struct member *members;
 	size_t n_members;

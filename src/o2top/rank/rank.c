@@ -9,6 +9,7 @@
 #include "explain.h"
 #include "gather.h"
 #include "o2top/base/radix_sort.h"
+#include "o2top/base/sample_time.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,9 @@ static void add_to_totals(struct group *g, const struct model *m, const struct r
 
 static void take_times(struct group *g, const struct model *m)
 {
+	int64_t *clocks = calloc(m->n_nodes + 1, sizeof(*clocks)), newest;
 	double away_s = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
@@ -35,9 +38,12 @@ static void take_times(struct group *g, const struct model *m)
 		/* A node that was away has a longer frame than the others. */
 		g->interval_s = max_s(g->interval_s, node->away ? 0 : node->frame_s);
 		away_s = max_s(away_s, node->frame_s);
-		if (node_when(node, m->sample)->real_us > g->time_us)
-			g->time_us = node_when(node, m->sample)->real_us;
+		if (clocks)
+			clocks[n++] = node_when(node, m->sample)->real_us;
 	}
+	newest = sample_time(clocks, n);
+	g->time_us = newest > g->time_us ? newest : g->time_us;
+	free(clocks);
 	if (g->interval_s <= 0)
 		g->interval_s = away_s;
 }

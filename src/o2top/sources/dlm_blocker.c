@@ -250,6 +250,18 @@ static void say_unwatched(struct words *t, const struct facts *f, const struct d
 		  dlm_mode_name(e->mode));
 }
 
+/* Returns whether the text names the node of an entry already. A node may have several flocks. */
+static bool named(const struct facts *f, const struct dlm_entry *e)
+{
+	for (unsigned i = 0; i < f->blockers->n; i++) {
+		const struct blocker *b = &f->blockers->list[i];
+
+		if (e->node >= 0 ? b->node == e->node : b->node < 0 && b->number == e->number)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Says the queue as the lock's master has it: each holder whose mode is not compatible with the
  * wanted one.
@@ -268,7 +280,7 @@ static bool say_queue(struct words *t, const struct facts *f)
 		for (uint32_t j = v->first; j < v->first + v->n; j++) {
 			const struct dlm_entry *e = &w->entries[j];
 
-			if (!e->granted || dlm_compatible(e->mode, f->wanted))
+			if (!e->granted || dlm_compatible(e->mode, f->wanted) || named(f, e))
 				continue;
 			if (e->node >= 0 && waits_on(f, (uint32_t)e->node)) {
 				said |= say_shot(t, f, (uint32_t)e->node, said);

@@ -8,12 +8,17 @@
  * - GFS2 names processes. The holder's process waits for another glock.
  * - OCFS2 does not. A process of the holder's node waits for another lock of the same inode. The
  *   kernel takes the locks of an inode one after the other, so this is the same process as a rule.
+ *   The rule does not hold for a flock, because its holder is outside the kernel. A wait that is
+ *   much younger than the first one is that of another process, too.
  *
  * A chain that comes back to a lock is a deadlock.
  */
 #include "dlm_chain.h"
 
 #include <stdlib.h>
+
+/* A wait of this length is no traffic. */
+#define OLD_S 1.0
 
 enum { TEXT_MAX = 1024, NODES_MAX = 64, NAME_MAX_BYTES = 64 };
 
@@ -62,9 +67,16 @@ static bool waits_by_process(const struct node_space *ns, const struct lock_id *
 	return false;
 }
 
+/* Returns whether a wait may be the reason of one that has lasted for `first_s`. */
+static bool old_enough(const struct change *c, double first_s)
+{
+	return isnan(c->oldest_max_s) ||
+	       max_s(c->oldest_s, c->oldest_max_s) >= min_s(OLD_S, first_s / 2);
+}
+
 /* Finds another lock of the same inode for which the node waits. */
 static bool waits_by_inode(const struct model *m, const struct node_space *ns, uint32_t space,
-			   const struct lock *held, struct lock_id *next)
+			   const struct lock *held, double first_s, struct lock_id *next)
 {
 	struct row_id row = m->spaces[space].source->row(held), other;
 	double oldest_s = -1;
@@ -74,9 +86,9 @@ static bool waits_by_inode(const struct model *m, const struct node_space *ns, u
 		const struct lock *lock = table_lock(&ns->table, a->lock);
 
 		other = m->spaces[space].source->row(lock);
-		if (!a->change.waiting || a->change.oldest_s <= oldest_s ||
-		    other.class != row.class || other.number != row.number ||
-		    lock_id_same(&lock->id, &held->id))
+		if (!a->change.waiting || a->change.oldest_s <= oldest_s || lock->id.type == 'F' ||
+		    !old_enough(&a->change, first_s) || other.class != row.class ||
+		    other.number != row.number || lock_id_same(&lock->id, &held->id))
 			continue;
 		oldest_s = a->change.oldest_s;
 		*next = lock->id;
@@ -99,10 +111,10 @@ static bool next_lock(const struct model *m, const struct step *s, const struct 
 		return false;
 	if (b->pid)
 		return waits_by_process(ns, &s->id, b->pid, next);
-	if (m->spaces[s->wait.space].fs == FS_GFS2)
+	if (m->spaces[s->wait.space].fs == FS_GFS2 || s->id.type == 'F')
 		return false;
 	*sure = false;
-	return waits_by_inode(m, ns, s->wait.space, held, next);
+	return waits_by_inode(m, ns, s->wait.space, held, s->wait.set->sum.oldest_s, next);
 }
 
 /* Names a lock inside a sentence: its type, and its own name if it is of another row. */
@@ -110,8 +122,7 @@ static void name_lock(struct words *t, const struct model *m, const struct step 
 		      const struct step *s)
 {
 	const struct source *source = m->spaces[s->wait.space].source;
-	struct row_id a = source->row(first->members[0].lock),
-		      b = source->row(s->members[0].lock);
+	struct row_id a = source->row(first->members[0].lock), b = source->row(s->members[0].lock);
 	char name[NAME_MAX_BYTES];
 
 	if (a.class == b.class && a.number == b.number) {

@@ -11,6 +11,7 @@
  */
 #include "dlm_chain.h"
 #include "dlm_sentence_impl.h"
+#include "o2top/base/sample_time.h"
 #include "o2top/base/units.h"
 #include "o2top/model/waits.h"
 #include "o2top/sources/lines/gfs2_line.h"
@@ -33,9 +34,6 @@ struct apart {
 	double samples; /* they were taken at moments that lie so far apart */
 	double clocks;  /* and the nodes' clocks differ by so much; 0 by no more than `samples` */
 };
-
-/* A sample of several nodes is taken in this time, and before the next sample is. */
-#define ONE_SAMPLE_S 10.0
 
 /*
  * Returns how far the joined samples lie apart. The collector tells it for live nodes. In a

@@ -12,6 +12,7 @@
 
 #include "delta.h"
 #include "o2top/base/grow.h"
+#include "o2top/base/sample_time.h"
 #include "o2top/collect/kinds.h"
 #include "record_file.h"
 #include "streams.h"
@@ -209,18 +210,20 @@ static int pack_sample(struct recorder *r, struct pack *meta, struct delta *out)
 	return err;
 }
 
-/* Returns when a sample was made: the newest of the nodes' clocks, or this machine's clock. */
+/* Returns when a sample was made, by the nodes' clocks, or by this machine's clock. */
 static int64_t time_of(const struct sample *sample)
 {
-	int64_t newest = INT64_MIN;
+	int64_t *clocks = calloc(sample->n_nodes + 1, sizeof(*clocks)), time;
 	struct timespec ts;
+	size_t n = 0;
 
-	for (size_t i = 0; i < sample->n_nodes; i++)
-		if (sample->nodes[i].present && sample->nodes[i].has_clock &&
-		    sample->nodes[i].real_us > newest)
-			newest = sample->nodes[i].real_us;
-	if (newest != INT64_MIN)
-		return newest;
+	for (size_t i = 0; i < sample->n_nodes && clocks; i++)
+		if (sample->nodes[i].present && sample->nodes[i].has_clock)
+			clocks[n++] = sample->nodes[i].real_us;
+	time = sample_time(clocks, n);
+	free(clocks);
+	if (time != INT64_MIN)
+		return time;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }

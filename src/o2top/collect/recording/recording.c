@@ -5,6 +5,7 @@
  * A recording is folders SAMPLE/NODE/..., or a single sample's or node's folder. It can also be
  * single files of one node, to show or to compare. Only files that o2top knows are opened.
  */
+#include "o2top/base/sample_time.h"
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"
 
@@ -435,7 +436,8 @@ static int64_t recording_time(struct collector *c, size_t i)
 {
 	struct recording *r = (struct recording *)c;
 	struct problems ignored = {0};
-	int64_t newest = INT64_MIN;
+	int64_t *clocks = calloc(r->n_nodes + 1, sizeof(*clocks)), time;
+	size_t n = 0;
 
 	for (size_t j = 0; j < r->n_nodes; j++) {
 		const struct place *place = &r->steps[i].places[j];
@@ -444,11 +446,13 @@ static int64_t recording_time(struct collector *c, size_t i)
 		if (!place->path || place->single)
 			continue;
 		tree_clock(place->path, place->label_from, &node, &ignored);
-		if (node.has_clock && node.real_us > newest)
-			newest = node.real_us;
+		if (node.has_clock && clocks)
+			clocks[n++] = node.real_us;
 	}
 	problems_clear(&ignored);
-	return newest;
+	time = sample_time(clocks, n);
+	free(clocks);
+	return time;
 }
 
 static void recording_seek(struct collector *c, size_t i)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * name_nodes.c - the nodes of a row as words, by their part in it or by their state.
+ */
+#include "name_nodes.h"
+
+#include "o2top/rank/hang.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool takes_part(const struct row_node *n, enum part part)
+{
+	switch (part) {
+	case WROTE:
+		return n->sum.wrote;
+	case READ_ONLY:
+		return n->sum.read && !n->sum.wrote;
+	case WAITS:
+		return n->sum.waiting > 0;
+	case WAITS_LONG:
+		return waits_long(&n->sum);
+	case WAITED_LONG:
+		return waited_long(&n->sum);
+	default:
+		return n->lost_per_s > 0;
+	}
+}
+
+const char *verb(unsigned count, const char *one, const char *several)
+{
+	return count == 1 ? one : several;
+}
+
+void name_list_add(struct name_list *l, const char *name)
+{
+	enum { MORE = 20 }; /* room for "and N more" */
+	const char *before = !l->done ? "" : l->done + 1 == l->total ? " and " : ", ";
+
+	if (!l->done)
+		*l->buf = '\0';
+	if (l->left_out || l->at + strlen(before) + strlen(name) + MORE > l->size) {
+		snprintf(l->buf + l->at, l->size - l->at, "%s%u more", l->at ? " and " : "",
+			 ++l->left_out);
+		return;
+	}
+	l->at += (size_t)snprintf(l->buf + l->at, l->size - l->at, "%s%s", before, name);
+	l->done++;
+}
+
+unsigned name_part(const struct model *m, const struct row *row, enum part part, char *buf,
+		   size_t size)
+{
+	struct name_list list = {.buf = buf, .size = size};
+
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		list.total += takes_part(&row->nodes[i], part);
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (takes_part(&row->nodes[i], part))
+			name_list_add(&list, m->nodes[row->nodes[i].node].name);
+	return list.total;
+}
+
+bool node_may_have(const struct node *node, const struct row *row)
+{
+	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
+}
+
+bool node_silent(const struct node *node)
+{
+	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE ||
+	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE ||
+	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+bool node_stuck(const struct node *node)
+{
+	return node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+static bool is_back(const struct node *node)
+{
+	return node->away && !node_silent(node) && node->state != NODE_NOTHING;
+}
+
+unsigned name_state(const struct model *m, const struct row *row,
+		    bool (*is)(const struct node *node), char *buf, size_t size)
+{
+	struct name_list list = {.buf = buf, .size = size};
+
+	*buf = '\0';
+	for (size_t i = 0; i < m->n_nodes; i++)
+		list.total += is(&m->nodes[i]) && node_may_have(&m->nodes[i], row);
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (is(&m->nodes[i]) && node_may_have(&m->nodes[i], row))
+			name_list_add(&list, m->nodes[i].name);
+	return list.total;
+}
+
+static bool waited_long_on(const struct row *row, size_t node)
+{
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (row->nodes[i].node == node && waited_long(&row->nodes[i].sum))
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether a node that answers again may have caused the row's longest wait. It did not wait
+ * itself, and it fell silent before the wait began, or less than a second later.
+ */
+static bool may_be_cause(const struct model *m, const struct row *row, size_t i)
+{
+	const struct node *n = &m->nodes[i];
+
+	return is_back(n) && node_may_have(n, row) && !waited_long_on(row, i) &&
+	       !(row->sum.longest_s > n->interval_s + 1);
+}
+
+void name_back(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	struct name_list list = {.buf = buf, .size = size};
+
+	*buf = '\0';
+	for (size_t i = 0; i < m->n_nodes; i++)
+		list.total += may_be_cause(m, row, i);
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (may_be_cause(m, row, i))
+			name_list_add(&list, m->nodes[i].name);
+}
