@@ -193,21 +193,62 @@ static ssize_t first_waiter(const struct lifetime *l, const struct open *o, enum
 	return NONE;
 }
 
-/*
- * Returns the place of the holder that leaves. A granted holder of the task comes first, then a
- * waiter of the task. A worker refuses waiters. Another task may have begun the holder.
- */
-static ssize_t leaver(const struct lifetime *l, const struct open *o, const struct event *ev)
+/* Tells whether the task's next holder of that mode comes before its next one goes. */
+static bool comes_again(const struct lifetime *l, size_t at, const struct asked *a)
 {
+	for (size_t i = at + 1; i < l->n; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->pid != a->pid || ev->mode != a->mode)
+			continue;
+		if (ev->kind == EV_QUEUE || ev->kind == EV_DEQUEUE)
+			return ev->kind == EV_QUEUE;
+	}
+	return true;
+}
+
+static bool waits_itself(const struct lifetime *l, const struct open *o, int pid)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (l->asked[o->asked[i]].pid == pid && !l->asked[o->asked[i]].granted)
+			return true;
+	return false;
+}
+
+/*
+ * Returns how likely a waiter is the one that leaves. A refused task comes again or stays away, and
+ * a waiting task lets go later. The first waiter only leaves if its own request was refused, or if
+ * holders are in its way: it is no try if others leave for its sake.
+ */
+static int rank_of_waiter(const struct lifetime *l, const struct open *o, size_t place, size_t at)
+{
+	const struct asked *a = &l->asked[o->asked[place]];
+	const struct event *ev = &l->events[at], *last = at ? ev - 1 : NULL;
+	bool refused = last && last->kind == EV_STATE && last->mode != last->target;
+
+	return 4 * comes_again(l, at, a) + 2 * (place > 0 || refused) + (a->pid == ev->pid);
+}
+
+/*
+ * Returns the place of the holder that leaves. A task that waits, and a worker, can only refuse
+ * waiters. Otherwise a granted holder of the task goes. Another task may have begun the holder.
+ */
+static ssize_t leaver(const struct lifetime *l, const struct open *o, size_t at)
+{
+	const struct event *ev = &l->events[at];
+	bool refuses = waits_itself(l, o, ev->pid);
 	ssize_t best = NONE;
-	int best_rank = 0;
+	int best_rank = -1;
 
 	for (size_t i = 0; i < o->n; i++) {
 		const struct asked *a = &l->asked[o->asked[i]];
-		bool own = a->pid == ev->pid;
-		int rank = own ? 4 + a->granted : a->granted != ev->by_worker ? 3 : 2;
+		int rank;
 
-		if (a->mode == ev->mode && rank > best_rank) {
+		if (a->mode != ev->mode || (a->granted && refuses))
+			continue;
+		rank = a->granted ? (a->pid == ev->pid ? 40 : ev->by_worker ? 10 : 30)
+				  : 20 + rank_of_waiter(l, o, i, at);
+		if (rank > best_rank) {
 			best = (ssize_t)i;
 			best_rank = rank;
 		}
@@ -244,7 +285,7 @@ static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enu
 
 static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, bool nocache)
 {
-	ssize_t place = leaver(l, o, ev);
+	ssize_t place = leaver(l, o, (size_t)(ev - l->events));
 	struct asked *a;
 
 	if (place == NONE) { /* it held the glock when the trace began */
@@ -314,8 +355,45 @@ static void find_holders(struct lifetime *l)
 	free(open.asked);
 }
 
+/*
+ * Marks tries that no line shows. A try that does not fit fails before it is queued if the bit lock
+ * is taken and a holder or waiter is no try. So all are tries if it was queued nevertheless.
+ */
+static bool find_more_tries(struct lifetime *l)
+{
+	struct open open = {0};
+	enum glock_mode state = l->before;
+	bool changing = false, found = false;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind == EV_REQUEST)
+			changing = true;
+		if (ev->kind == EV_STATE) {
+			changing = ev->mode != ev->target;
+			state = ev->mode;
+		}
+		if (ev->kind == EV_QUEUE && changing && state != ev->mode &&
+		    l->asked[ev->asked].flags & GLOCK_TRY_1CB)
+			for (size_t k = 0; k < open.n; k++) {
+				found |= !(l->asked[open.asked[k]].flags & GLOCK_TRY_1CB);
+				l->asked[open.asked[k]].flags |= GLOCK_TRY_1CB;
+			}
+		if (ev->kind == EV_QUEUE)
+			open_add(&open, ev->asked);
+		for (size_t k = 0; ev->kind == EV_DEQUEUE && k < open.n; k++)
+			if (open.asked[k] == ev->asked)
+				open_remove(&open, k);
+	}
+	free(open.asked);
+	return found;
+}
+
 void infer(struct lifetime *l, const char *after)
 {
 	find_beginning(l, after);
 	find_holders(l);
+	while (find_more_tries(l))
+		;
 }

@@ -18,7 +18,7 @@ struct player {
 	struct glock__lockman lm;
 	struct glock_space *space;
 	struct glock *gl;
-	int64_t now;
+	int64_t now, tick;
 	struct glock__lm_lock *open;     /* the request that waits for its reply */
 	struct glock__lm_lock *unlocked; /* the unlock that waits for its reply */
 	struct glock_holder *holders; /* of each holder in the trace */
@@ -238,6 +238,7 @@ static enum fired kernel_fired(const struct event *ev)
 		if (next && next->kind == EV_PROMOTE)
 			return NOT_FIRED;
 		return next && would_grant(ev) ? FIRED : UNKNOWN;
+	case EV_REQUEST:
 	case EV_REPLY: /* a timer that fires later handles the reply first, with the letter d */
 		while (next && next < pl.l->events + pl.l->n && !*next->flags)
 			next++;
@@ -278,7 +279,8 @@ static int64_t hold_end(void)
 
 /*
  * Lets the timer of a hold time fire if a line shows that the kernel's timer has fired. Until then
- * the timer is overdue, because the kernel's fires up to some ticks later.
+ * the timer is overdue, because the kernel's fires up to some ticks later. The kernel counts the
+ * hold time from the tick before the change. So work that runs in the last tick finds its end, too.
  */
 static void pass_hold_end(const struct event *ev)
 {
@@ -287,10 +289,12 @@ static void pass_hold_end(const struct event *ev)
 
 	if (!is_pending())
 		pl.overdue = pl.seen = 0;
-	if (end > ev->time)
+	if (end == INT64_MAX || end - pl.tick >= ev->time)
+		return;
+	fired = kernel_fired(ev);
+	if (end > ev->time && fired != FIRED)
 		return;
 	pl.overdue = end;
-	fired = kernel_fired(ev);
 	if (fired == NOT_FIRED)
 		pl.seen = ev->time - end;
 	if (fired != FIRED)
@@ -357,14 +361,23 @@ static void dequeue(const struct event *ev)
 	(void)glock_dq(gh);
 }
 
+static void run_queue(void)
+{
+	gl_lock(pl.gl);
+	glock__run_queue(pl.gl, false);
+	gl_unlock(pl.gl);
+}
+
 /* The kernel asks the lock manager now. The library must have asked for the same, or ask now. */
 static void request(const struct event *ev)
 {
 	if (!pl.open) {
-		if (pl.overdue && is_pending())
-			fire(pl.overdue);
-		else
+		if (!pl.overdue || !is_pending())
 			work();
+		else if (kernel_fired(ev) == NOT_FIRED)
+			run_queue(); /* a new holder ran the queue before the timer fired */
+		else
+			fire(pl.overdue);
 	}
 	if (!pl.open)
 		stop(ev, "the kernel asks the lock manager, the library does not");
@@ -385,11 +398,26 @@ static void reply(const struct event *ev)
 	}
 }
 
-static void demote_locally(enum glock_mode to)
+static void demote_locally(enum glock_mode to, bool bit_lock)
 {
+	uint32_t bit = bit_lock ? GLOCK__F_LOCK & ~pl.gl->flags : 0;
+
 	gl_lock(pl.gl);
+	pl.gl->flags |= bit;
 	glock__request_demote(pl.gl, to, 0, false);
+	pl.gl->flags &= ~bit;
 	gl_unlock(pl.gl);
+}
+
+/*
+ * Tells whether the demote comes from the kernel's list of idle glocks, or from the end of the
+ * mount. The list's walker holds the bit lock while it asks for the demote.
+ */
+static bool is_idle_demote(const struct event *ev)
+{
+	const struct event *next = ev + 1 < pl.l->events + pl.l->n ? ev + 1 : NULL;
+
+	return ev->kind == EV_DEMOTE && !ev->remote && (!next || next->kind != EV_DEQUEUE);
 }
 
 /*
@@ -400,12 +428,17 @@ static void demand(const struct event *ev)
 {
 	static const int wants[GLOCK_MODE_MAX] = {
 	    [GLOCK_UN] = 5, [GLOCK_EX] = 5, [GLOCK_DF] = 2, [GLOCK_SH] = 3};
-	const struct event *next = pl.at < pl.l->n ? ev + 1 : NULL;
+	int64_t end;
 
+	gl_lock(pl.gl);
+	end = gl_record(pl.gl)->granted_at + gl_busy(pl.gl)->hold;
+	gl_unlock(pl.gl);
+	if (strchr(ev->flags, 'D') && end > pl.now && end - pl.tick < pl.now)
+		pl.now = end; /* the kernel counts from the tick before the change */
 	if (ev->remote)
 		pl.lm.events->bast(&pl.gl->lk, wants[ev->mode]);
-	else if (!next || next->kind != EV_DEQUEUE)
-		demote_locally(ev->mode);
+	else if (is_idle_demote(ev))
+		demote_locally(ev->mode, strchr(ev->flags, 'l'));
 }
 
 static void on_event(const struct event *ev)
@@ -452,7 +485,8 @@ static void step(const struct event *ev)
 		return;
 	}
 	pass(ev);
-	if (ev->kind == EV_DEMOTE && strchr(ev->flags, 'l') && !(pl.gl->flags & GLOCK__F_LOCK))
+	if (ev->kind == EV_DEMOTE && strchr(ev->flags, 'l') && !(pl.gl->flags & GLOCK__F_LOCK) &&
+	    !is_idle_demote(ev))
 		work(); /* the kernel's work has begun */
 	if (at != pl.at)
 		return; /* the library played it meanwhile */
@@ -519,7 +553,7 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 		assert_int_equal(glock_dq(&gh), 0);
 	}
 	if (l->had_lock && l->before == GLOCK_UN) {
-		demote_locally(GLOCK_UN);
+		demote_locally(GLOCK_UN, false);
 		work();
 		answer(0);
 		work();
@@ -563,6 +597,7 @@ void play(const struct lifetime *l, const struct play_options *o, struct played 
 	memset(&pl, 0, sizeof(pl));
 	memset(p, 0, sizeof(*p));
 	pl.out = p;
+	pl.tick = 1000000000 / o->hz;
 	pl.holders = calloc(l->n_asked + 1, sizeof(*pl.holders));
 	assert_non_null(pl.holders);
 	open_space(l, o);
