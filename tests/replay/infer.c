@@ -300,6 +300,8 @@ static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, boo
 	a->gone = true;
 	if (!a->granted)
 		a->flags |= GLOCK_TRY_1CB;
+	if (!a->granted && l->type == GLOCK_INODE && a->mode == GLOCK_SH)
+		a->flags |= GLOCK_ANY; /* GFS2 has no other try for an inode */
 	if (nocache)
 		a->flags |= GLOCK_NOCACHE;
 }
@@ -309,8 +311,10 @@ static void on_state(struct lifetime *l, const struct event *ev, ssize_t asker)
 {
 	enum glock_mode wanted = ev->from == ev->mode ? ev->target : ev->mode;
 
-	if (asker == NONE || has(ev, 'p') || wanted == GLOCK_UN)
+	if (asker == NONE || wanted == GLOCK_UN)
 		return;
+	if (has(ev, 'p') && ev->from != GLOCK_UN)
+		return; /* a demote is no try before it asks again, from UN */
 	if (ev->from == GLOCK_EX)
 		l->asked[asker].flags |= GLOCK_EXACT;
 	else if (!has(ev, 'b'))
@@ -340,6 +344,7 @@ static void find_holders(struct lifetime *l)
 		case EV_REQUEST:
 			asker = first_waiter(l, &open, GLOCK_UN);
 			asker = asker == NONE ? NONE : (ssize_t)open.asked[asker];
+			ev->asked = (size_t)asker;
 			break;
 		case EV_STATE:
 			on_state(l, ev, asker);
@@ -364,18 +369,22 @@ static bool find_more_tries(struct lifetime *l)
 	struct open open = {0};
 	enum glock_mode state = l->before;
 	bool changing = false, found = false;
+	size_t asker = SIZE_MAX;
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct event *ev = &l->events[i];
 
-		if (ev->kind == EV_REQUEST)
+		if (ev->kind == EV_REQUEST) {
 			changing = true;
+			asker = ev->asked;
+		}
 		if (ev->kind == EV_STATE) {
-			changing = ev->mode != ev->target;
+			changing = ev->mode != ev->target && asker < l->n_asked &&
+				   !(l->asked[asker].flags & GLOCK_TRY_1CB);
 			state = ev->mode;
 		}
 		if (ev->kind == EV_QUEUE && changing && state != ev->mode &&
-		    l->asked[ev->asked].flags & GLOCK_TRY_1CB)
+		    (l->asked[ev->asked].flags & (GLOCK_TRY_1CB | GLOCK_ANY)) == GLOCK_TRY_1CB)
 			for (size_t k = 0; k < open.n; k++) {
 				found |= !(l->asked[open.asked[k]].flags & GLOCK_TRY_1CB);
 				l->asked[open.asked[k]].flags |= GLOCK_TRY_1CB;
