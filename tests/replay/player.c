@@ -228,12 +228,14 @@ static enum fired kernel_fired(const struct event *ev)
 
 	switch (ev->kind) {
 	case EV_DEMOTE:
+		if (strchr(ev->flags, 'p'))
+			return FIRED; /* the demote is in progress */
 		/* While a reply waits, a demand sets d itself. So an earlier one set D. */
 		if (strchr(ev->flags, 'D') && strchr(ev->flags, 'r') && !strchr(ev->flags, 'p'))
 			return FIRED;
 		/* fall through */
 	case EV_STATE:
-		return strchr(ev->flags, 'd') ? NOT_FIRED : FIRED;
+		return strchr(ev->flags, 'd') && !strchr(ev->flags, 'p') ? NOT_FIRED : FIRED;
 	case EV_QUEUE:
 		if (next && next->kind == EV_PROMOTE)
 			return NOT_FIRED;
@@ -331,11 +333,32 @@ static void init_holder(size_t i, unsigned int flags)
 	glock_holder_owner(&pl.holders[i], i + 1);
 }
 
+static void run_queue(void)
+{
+	gl_lock(pl.gl);
+	glock__run_queue(pl.gl, false);
+	gl_unlock(pl.gl);
+}
+
+/* Tells whether the next step of the queue is a demote, which the kernel leaves to its worker. */
+static bool is_left_to_worker(void)
+{
+	bool left;
+
+	gl_lock(pl.gl);
+	left = pl.gl->flags & GLOCK__F_DEMOTE && glock__demote_target(pl.gl) != pl.gl->state;
+	gl_unlock(pl.gl);
+	return left;
+}
+
+/* Queues a holder. The kernel's task itself asks the lock manager then, unless a demote is due. */
 static void queue(const struct event *ev)
 {
 	init_holder(ev->asked, 0);
 	if (glock_nq(&pl.holders[ev->asked]))
 		stop(ev, "the library does not queue it");
+	else if (!pl.in_xmote && !is_left_to_worker() && !(pl.overdue && is_pending()))
+		run_queue();
 }
 
 static void promote(void)
@@ -359,13 +382,6 @@ static void dequeue(const struct event *ev)
 	if (!glock_poll(gh))
 		stop(ev, "it leaves here, but was not granted by the library");
 	(void)glock_dq(gh);
-}
-
-static void run_queue(void)
-{
-	gl_lock(pl.gl);
-	glock__run_queue(pl.gl, false);
-	gl_unlock(pl.gl);
 }
 
 /* The kernel asks the lock manager now. The library must have asked for the same, or ask now. */

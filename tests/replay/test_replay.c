@@ -94,7 +94,8 @@ static const char *const kind_names[EV_KINDS] = {
 /* Class d allows only these differences: 'd' beside 'D', or a 'd' left over after the demote. */
 static bool pending_may_differ(const char *kernel_line, const char *kernel_letters)
 {
-	return strchr(kernel_letters, 'D') || strstr(kernel_line, " dmt:EX ");
+	return strchr(kernel_letters, 'D') || strstr(kernel_line, " dmt:EX ") ||
+	       strstr(kernel_line, " => IV ");
 }
 
 static bool same_letters(const struct event *ev, const char *kernel, const char *ours,
