@@ -112,6 +112,7 @@ static void skip_change(struct lifetime *l)
 	l->before = state->mode;
 	l->had_lock = true;
 	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
+	l->waitless = !has(state, 'b');
 	l->changed = state->time;
 	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
 		;
@@ -138,6 +139,7 @@ static void find_beginning(struct lifetime *l, const char *after)
 	l->born = reply && strstr(reply->text, "dcnt:1 ");
 	if (l->born)
 		return;
+	l->waitless = flagged && !has(flagged, 'b');
 	find_mode(l, after);
 	l->had_lock = l->before != GLOCK_UN || !flagged || has(flagged, 'I');
 	if (flagged && flagged->kind == EV_STATE)

@@ -151,6 +151,7 @@ static int prepare(struct glock *gl, enum glock_mode to, unsigned int sync)
 		pl.now = pl.l->events[pl.at].time;
 	if (pl.timer)
 		note_late(pl.now - pl.timer);
+	pl.timer = 0;
 	pl.in_xmote = false;
 	return 0;
 }
@@ -218,6 +219,18 @@ static bool would_grant(const struct event *ev)
 
 enum fired { UNKNOWN, FIRED, NOT_FIRED };
 
+/* Tells whether the kernel asks the lock manager for a demote. The letter p is set then. */
+static enum fired asks_to_demote(const struct event *ev)
+{
+	for (; ev < pl.l->events + pl.l->n; ev++) {
+		if (strchr(ev->flags, 'l'))
+			return strchr(ev->flags, 'p') ? FIRED : NOT_FIRED;
+		if (ev->kind == EV_STATE)
+			break;
+	}
+	return UNKNOWN;
+}
+
 /*
  * Tells whether the kernel's timer had made a pending demote due before this event. The letter d is
  * gone then, and no holder is granted.
@@ -241,6 +254,7 @@ static enum fired kernel_fired(const struct event *ev)
 			return NOT_FIRED;
 		return next && would_grant(ev) ? FIRED : UNKNOWN;
 	case EV_REQUEST:
+		return asks_to_demote(ev);
 	case EV_REPLY: /* a timer that fires later handles the reply first, with the letter d */
 		while (next && next < pl.l->events + pl.l->n && !*next->flags)
 			next++;
@@ -264,6 +278,24 @@ static void fire(int64_t timer)
 	pl.timer = 0;
 	if (seen && noted == pl.out->n_late)
 		note_late(seen);
+}
+
+/*
+ * Makes the demote due. The kernel's work has not begun it yet, as far as the lines show. A demote
+ * that is done already has no lines, so that the work runs.
+ */
+static void mark_due(int64_t timer)
+{
+	bool done;
+
+	gl_lock(pl.gl);
+	glock__demote_if_due(pl.gl);
+	done = glock__demote_target(pl.gl) == pl.gl->state;
+	pl.timer = glock__is_held(pl.gl) || done ? 0 : timer;
+	gl_unlock(pl.gl);
+	pl.overdue = pl.seen = 0;
+	if (done)
+		work();
 }
 
 /* Returns the end of the hold time for which a demote waits; INT64_MAX: none waits. */
@@ -302,7 +334,10 @@ static void pass_hold_end(const struct event *ev)
 	if (fired != FIRED)
 		return;
 	pl.now = end > pl.now ? end : pl.now;
-	fire(end);
+	if (ev->kind == EV_PUT)
+		fire(end);
+	else
+		mark_due(end);
 }
 
 /*
@@ -574,6 +609,8 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 		answer(0);
 		work();
 	}
+	if (l->had_lock && l->waitless)
+		pl.gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	pl.l = l;
 	pl.now = start - 1;
 	set_hold(l, o, start);
