@@ -19,7 +19,7 @@
 
 #include <inttypes.h>
 
-enum { NONE = -1 };
+enum { NONE = -1, NOBODY = -1, MOST_ORPHANS = 16 };
 
 static bool has(const struct event *ev, char flag)
 {
@@ -93,57 +93,6 @@ static bool begins_in_change(const struct lifetime *l)
 static bool ends_change(const struct event *ev)
 {
 	return ev->kind == EV_STATE && ev->mode == ev->target;
-}
-
-/*
- * Removes the events up to the end of the change that was going on. The change ends when the glock
- * has its target, and the holders are granted. Removes nothing if no change ends.
- */
-static void skip_change(struct lifetime *l)
-{
-	size_t i = 0, skipped = 0;
-	const struct event *state;
-
-	while (i < l->n && !ends_change(&l->events[i]))
-		i++;
-	if (i == l->n)
-		return;
-	state = &l->events[i];
-	l->before = state->mode;
-	l->had_lock = true;
-	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
-	l->waitless = !has(state, 'b');
-	l->changed = state->time;
-	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
-		;
-	for (size_t k = 0; k < i; k++)
-		skipped += l->events[k].text != NULL;
-	l->skipped = skipped;
-	l->n -= i;
-	memmove(l->events, l->events + i, l->n * sizeof(*l->events));
-}
-
-static void find_beginning(struct lifetime *l, const char *after)
-{
-	const struct event *reply = first_of(l, EV_REPLY), *flagged = NULL;
-
-	l->demanded = GLOCK_EX;
-	if (begins_in_change(l)) {
-		skip_change(l);
-		if (l->changed)
-			return;
-	}
-	for (size_t i = 0; i < l->n && !flagged; i++)
-		if (*l->events[i].flags)
-			flagged = &l->events[i];
-	l->born = reply && strstr(reply->text, "dcnt:1 ");
-	if (l->born)
-		return;
-	l->waitless = flagged && !has(flagged, 'b');
-	find_mode(l, after);
-	l->had_lock = l->before != GLOCK_UN || !flagged || has(flagged, 'I');
-	if (flagged && flagged->kind == EV_STATE)
-		l->demanded = flagged->demanded;
 }
 
 /* ---- holders ---- */
@@ -244,18 +193,148 @@ static ssize_t leaver(const struct lifetime *l, const struct open *o, size_t at)
 
 	for (size_t i = 0; i < o->n; i++) {
 		const struct asked *a = &l->asked[o->asked[i]];
-		int rank;
+		int rank = 0;
 
 		if (a->mode != ev->mode || (a->granted && refuses))
 			continue;
-		rank = a->granted ? (a->pid == ev->pid ? 40 : ev->by_worker ? 10 : 30)
-				  : 20 + rank_of_waiter(l, o, i, at);
+		if (a->granted)
+			rank = a->pid == ev->pid ? 40 : a->pid == NOBODY ? 35 : 30;
+		if (a->granted && ev->by_worker && rank < 40)
+			rank = 10;
+		if (!a->granted)
+			rank = 20 + rank_of_waiter(l, o, i, at);
 		if (rank > best_rank) {
 			best = (ssize_t)i;
 			best_rank = rank;
 		}
 	}
 	return best;
+}
+
+/* Keeps the holders of the first lines that are in the queue when these lines end. */
+static void keep_older(struct lifetime *l, size_t end)
+{
+	struct open open = {0};
+	ssize_t place;
+
+	for (size_t i = 0; i < end; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind == EV_QUEUE)
+			open_add(&open, add_asked(l, ev));
+		if (ev->kind == EV_DEQUEUE && (place = leaver(l, &open, i)) != NONE)
+			open_remove(&open, (size_t)place);
+		if (ev->kind != EV_PROMOTE)
+			continue;
+		place = first_waiter(l, &open, ev->mode);
+		if (place == NONE) {
+			open_add(&open, add_asked(l, ev));
+			place = (ssize_t)open.n - 1;
+			l->asked[open.asked[place]].pid = NOBODY;
+		}
+		l->asked[open.asked[place]].granted = true;
+	}
+	for (size_t i = 0; i < open.n; i++) {
+		struct asked *a = &l->asked[open.asked[i]];
+
+		a->before = true;
+		a->held = a->granted;
+	}
+	free(open.asked);
+	l->n_older = l->n_asked;
+}
+
+/*
+ * Removes the events up to the end of the change that was going on. The change ends when the glock
+ * has its target, and the holders are granted. Removes nothing if no change ends.
+ */
+static void skip_change(struct lifetime *l)
+{
+	size_t i = 0, skipped = 0;
+	const struct event *state;
+
+	while (i < l->n && !ends_change(&l->events[i]))
+		i++;
+	if (i == l->n)
+		return;
+	state = &l->events[i];
+	l->before = state->mode;
+	l->had_lock = true;
+	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
+	l->waitless = !has(state, 'b');
+	l->changed = state->time;
+	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
+		;
+	keep_older(l, i);
+	for (size_t k = 0; k < i; k++)
+		skipped += l->events[k].text != NULL;
+	l->skipped = skipped;
+	l->n -= i;
+	memmove(l->events, l->events + i, l->n * sizeof(*l->events));
+}
+
+static void find_beginning(struct lifetime *l, const char *after)
+{
+	const struct event *reply = first_of(l, EV_REPLY), *flagged = NULL;
+
+	l->demanded = GLOCK_EX;
+	if (begins_in_change(l)) {
+		skip_change(l);
+		if (l->changed)
+			return;
+	}
+	for (size_t i = 0; i < l->n && !flagged; i++)
+		if (*l->events[i].flags)
+			flagged = &l->events[i];
+	l->born = reply && strstr(reply->text, "dcnt:1 ");
+	if (l->born)
+		return;
+	l->waitless = flagged && !has(flagged, 'b');
+	find_mode(l, after);
+	l->had_lock = l->before != GLOCK_UN || !flagged || has(flagged, 'I');
+	if (flagged && flagged->kind == EV_STATE)
+		l->demanded = flagged->demanded;
+	l->fought = l->demanded != GLOCK_EX;
+}
+
+/* Tells whether a line before, or an older holder, shows the holder that leaves. */
+static bool has_begun(const struct lifetime *l, size_t at)
+{
+	const struct event *ev = &l->events[at];
+
+	for (size_t i = 0; i < l->n_older; i++)
+		if (l->asked[i].before && l->asked[i].mode == ev->mode &&
+		    (l->asked[i].pid == ev->pid || l->asked[i].pid == NOBODY))
+			return true;
+	while (at--)
+		if (l->events[at].kind == EV_QUEUE && l->events[at].pid == ev->pid &&
+		    l->events[at].mode == ev->mode)
+			return true;
+	return false;
+}
+
+static bool is_orphan(const struct lifetime *l, const struct event *ev)
+{
+	for (size_t i = 0; i < l->n_orphans; i++)
+		if (l->orphans[i].pid == ev->pid && l->orphans[i].mode == ev->mode)
+			return true;
+	return false;
+}
+
+/* Finds holders whose end alone has a line. The inode's own holder ends in any task. */
+static void find_orphans(struct lifetime *l)
+{
+	for (size_t i = 0; i < l->n && !l->born && l->type != GLOCK_IOPEN; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind != EV_DEQUEUE || ev->by_worker || has_begun(l, i) || is_orphan(l, ev))
+			continue;
+		if (l->n_orphans == MOST_ORPHANS)
+			return;
+		l->orphans = realloc(l->orphans, (l->n_orphans + 1) * sizeof(*l->orphans));
+		assert_non_null(l->orphans);
+		l->orphans[l->n_orphans++] = (struct orphan){.mode = ev->mode, .pid = ev->pid};
+	}
 }
 
 static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enum glock_mode state)
@@ -323,12 +402,24 @@ static void on_state(struct lifetime *l, const struct event *ev, ssize_t asker)
 		l->asked[asker].flags |= GLOCK_TRY_1CB;
 }
 
+/* Opens the older holders in the order of their queue, with the granted ones first. */
+static void open_older(struct lifetime *l, struct open *o)
+{
+	for (int held = 1; held >= 0; held--)
+		for (size_t i = 0; i < l->n_asked; i++)
+			if (l->asked[i].before && l->asked[i].held == held) {
+				l->asked[i].granted = held;
+				open_add(o, i);
+			}
+}
+
 static void find_holders(struct lifetime *l)
 {
 	struct open open = {0};
 	enum glock_mode state = l->before;
 	ssize_t asker = NONE;
 
+	open_older(l, &open);
 	for (size_t i = 0; i < l->n; i++) {
 		struct event *ev = &l->events[i], *last = i ? ev - 1 : NULL;
 
@@ -373,6 +464,7 @@ static bool find_more_tries(struct lifetime *l)
 	bool changing = false, found = false;
 	size_t asker = SIZE_MAX;
 
+	open_older(l, &open);
 	for (size_t i = 0; i < l->n; i++) {
 		const struct event *ev = &l->events[i];
 
@@ -401,10 +493,41 @@ static bool find_more_tries(struct lifetime *l)
 	return found;
 }
 
-void infer(struct lifetime *l, const char *after)
+/* Makes the orphans the oldest holders. The first ones to leave were granted. */
+static void add_orphans(struct lifetime *l, size_t waiting)
 {
-	find_beginning(l, after);
+	size_t n = l->n_orphans;
+
+	while (l->n_asked < l->n_older + n)
+		add_asked(l, &l->events[0]);
+	memmove(l->asked + n, l->asked, l->n_older * sizeof(*l->asked));
+	for (size_t i = 0; i < n; i++)
+		l->asked[i] = (struct asked){
+		    .mode = l->orphans[i].mode,
+		    .pid = l->orphans[i].pid,
+		    .flags = l->type == GLOCK_FLOCK ? GLOCK_EXACT : 0,
+		    .before = true,
+		    .held = i + waiting < n,
+		};
+}
+
+void infer_waiting(struct lifetime *l, size_t waiting)
+{
+	if (l->n_asked > l->n_older) /* not the first time */
+		memmove(l->asked, l->asked + l->n_orphans, l->n_older * sizeof(*l->asked));
+	l->n_asked = l->n_older;
+	for (size_t i = 0; i < l->n_older; i++)
+		l->asked[i].gone = false;
+	if (l->n)
+		add_orphans(l, waiting);
 	find_holders(l);
 	while (find_more_tries(l))
 		;
+}
+
+void infer(struct lifetime *l, const char *after)
+{
+	find_beginning(l, after);
+	find_orphans(l);
+	infer_waiting(l, 0);
 }

@@ -219,10 +219,15 @@ static bool would_grant(const struct event *ev)
 
 enum fired { UNKNOWN, FIRED, NOT_FIRED };
 
-/* Tells whether the kernel asks the lock manager for a demote. The letter p is set then. */
+/*
+ * Tells whether the timer had fired when the kernel asked the lock manager. The letter p shows that
+ * it asked for a demote. Or the demote was found done, and the demand has gone.
+ */
 static enum fired asks_to_demote(const struct event *ev)
 {
 	for (; ev < pl.l->events + pl.l->n; ev++) {
+		if (ev->kind == EV_STATE && ev->demanded == GLOCK_EX)
+			return FIRED;
 		if (strchr(ev->flags, 'l'))
 			return strchr(ev->flags, 'p') ? FIRED : NOT_FIRED;
 		if (ev->kind == EV_STATE)

@@ -205,35 +205,67 @@ static struct result run(const struct lifetime *l, const struct play_options *o)
 	return r;
 }
 
+/* Keeps the better one of two results, and frees the other one. */
+static bool keep_better(struct result *best, struct result *r)
+{
+	bool better = best->differs && (!r->differs || sum(r->same) > sum(best->same));
+
+	if (better) {
+		free(best->late);
+		*best = *r;
+	} else {
+		free(r->late);
+	}
+	return better;
+}
+
 /*
- * Plays a lifetime. If it began before the trace, its hold time is unknown. Other nodes wanted it,
- * so the shortest one is likely. If that differs, each number of ticks is tried, and then each time
- * of the last grant.
+ * Tries each hold time in ticks, and then each time of the last grant. Other nodes wanted the glock,
+ * so the shortest hold time is likely.
  */
-static struct result run_with_unknowns(const struct lifetime *l, int64_t hold)
+static void try_hold_times(const struct lifetime *l, struct play_options *o, struct result *best)
 {
 	int64_t tick = 1000000000 / hz, most = hz / 5;
-	struct play_options o = {.hz = hz, .hold = hold};
-	bool unknown = !l->born && l->fought && l->type == GLOCK_INODE && !hold;
-	struct result r, best;
 
-	o.first_hold = unknown ? 10 * tick : 0;
-	best = run(l, &o);
-	for (int64_t ago = 0; unknown && best.differs && ago <= most; ago++)
-		for (int64_t first = 10; best.differs && first <= most; first++) {
-			o.first_hold = first * tick;
-			o.granted_ago = ago * tick;
-			r = run(l, &o);
-			if (!r.differs || sum(r.same) > sum(best.same)) {
-				free(best.late);
-				best = r;
-			} else {
-				free(r.late);
-			}
+	for (int64_t ago = 0; best->differs && ago <= most; ago++)
+		for (int64_t first = 10; best->differs && first <= most; first++) {
+			struct result r;
+
+			o->first_hold = first * tick;
+			o->granted_ago = ago * tick;
+			r = run(l, o);
+			(void)keep_better(best, &r);
 		}
-	if (unknown && !best.differs && o.first_hold != 10 * tick)
-		printf("# glock %u:%" PRIu64 " began with a hold time of %d ticks\n", l->type,
-		       l->number, (int)(o.first_hold / tick));
+}
+
+/*
+ * Plays a lifetime. If it began before the trace, its hold time is unknown, and it is unknown
+ * which of its holders waited then.
+ */
+static struct result run_with_unknowns(struct lifetime *l, int64_t hold)
+{
+	int64_t tick = 1000000000 / hz;
+	bool unknown = !l->born && l->fought && l->type == GLOCK_INODE && !hold;
+	struct play_options o = {.hz = hz, .hold = hold, .first_hold = unknown ? 10 * tick : 0};
+	struct result best = run(l, &o);
+	size_t waiting = 0;
+
+	for (size_t w = 1; best.differs && w <= l->n_orphans; w++) {
+		struct result r;
+
+		infer_waiting(l, w);
+		r = run(l, &o);
+		if (keep_better(&best, &r))
+			waiting = w;
+	}
+	if (l->n_orphans)
+		infer_waiting(l, waiting);
+	if (unknown && best.differs) {
+		try_hold_times(l, &o, &best);
+		if (!best.differs)
+			printf("# glock %u:%" PRIu64 " began with a hold time of %d ticks\n",
+			       l->type, l->number, (int)(o.first_hold / tick));
+	}
 	return best;
 }
 
@@ -479,7 +511,7 @@ static bool fits(int64_t hold)
 
 	EACH_LIFETIME(node, i)
 	{
-		const struct lifetime *l = &node->trace.lifetimes[i];
+		struct lifetime *l = &node->trace.lifetimes[i];
 		struct result r;
 
 		if (!same || !l->fought || l->type != GLOCK_INODE)

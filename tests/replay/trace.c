@@ -271,6 +271,7 @@ void trace_free(struct trace *t)
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->lifetimes[i].events);
 		free(t->lifetimes[i].asked);
+		free(t->lifetimes[i].orphans);
 	}
 	free(t->lifetimes);
 	free(t->table);

@@ -64,6 +64,12 @@ struct lifetime {
 	size_t n, room;
 	struct asked *asked;
 	size_t n_asked, asked_room;
+	size_t n_older; /* holders at its start that its first lines show */
+	struct orphan {
+		enum glock_mode mode;
+		int pid;
+	} *orphans; /* holders at its start that only their ends show */
+	size_t n_orphans;
 	bool born, died; /* within the trace */
 	bool cut;        /* the trace lost events behind it */
 	/* If the lifetime began before the trace, its state at the start of the trace. */
@@ -95,5 +101,11 @@ void trace_free(struct trace *t);
 
 /* Finds what no line of the lifetime tells. */
 void infer(struct lifetime *l, const char *after);
+
+/*
+ * Does so once more. Of the holders at its start that only their ends show, the last `waiting` ones
+ * waited then. infer() takes them all for granted.
+ */
+void infer_waiting(struct lifetime *l, size_t waiting);
 
 #endif
