@@ -211,12 +211,55 @@ static ssize_t leaver(const struct lifetime *l, const struct open *o, size_t at)
 	return best;
 }
 
-/* Keeps the holders of the first lines that are in the queue when these lines end. */
+/* Tells whether a line before shows the holder that leaves. */
+static bool has_begun(const struct lifetime *l, size_t at)
+{
+	const struct event *ev = &l->events[at];
+
+	while (at--)
+		if (l->events[at].kind == EV_QUEUE && l->events[at].pid == ev->pid &&
+		    l->events[at].mode == ev->mode)
+			return true;
+	return false;
+}
+
+static bool is_orphan(const struct lifetime *l, const struct event *ev)
+{
+	for (size_t i = 0; i < l->n_orphans; i++)
+		if (l->orphans[i].pid == ev->pid && l->orphans[i].mode == ev->mode)
+			return true;
+	return false;
+}
+
+/* Finds holders whose end alone has a line. The inode's own holder ends in any task. */
+static void find_orphans(struct lifetime *l)
+{
+	for (size_t i = 0; i < l->n && l->type != GLOCK_IOPEN; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind != EV_DEQUEUE || ev->by_worker || has_begun(l, i) || is_orphan(l, ev))
+			continue;
+		if (l->n_orphans == MOST_ORPHANS)
+			return;
+		l->orphans = realloc(l->orphans, (l->n_orphans + 1) * sizeof(*l->orphans));
+		assert_non_null(l->orphans);
+		l->orphans[l->n_orphans++] = (struct orphan){.mode = ev->mode, .pid = ev->pid};
+	}
+}
+
+/*
+ * Keeps the holders of the first lines that are in the queue when these lines end. In a change of
+ * state no holder is granted. So the orphans waited.
+ */
 static void keep_older(struct lifetime *l, size_t end)
 {
 	struct open open = {0};
 	ssize_t place;
 
+	for (size_t i = 0; i < l->n_orphans; i++)
+		open_add(&open, add_asked(l, &(struct event){.mode = l->orphans[i].mode,
+							     .pid = l->orphans[i].pid}));
+	l->n_orphans = 0;
 	for (size_t i = 0; i < end; i++) {
 		const struct event *ev = &l->events[i];
 
@@ -261,6 +304,7 @@ static void skip_change(struct lifetime *l)
 	l->before = state->mode;
 	l->had_lock = true;
 	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
+	l->due = has(state, 'D');
 	l->waitless = !has(state, 'b');
 	l->changed = state->time;
 	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
@@ -271,6 +315,11 @@ static void skip_change(struct lifetime *l)
 	l->skipped = skipped;
 	l->n -= i;
 	memmove(l->events, l->events + i, l->n * sizeof(*l->events));
+}
+
+static bool shows_flags(const struct event *ev)
+{
+	return ev->kind == EV_STATE || ev->kind == EV_DEMOTE || ev->kind == EV_PUT;
 }
 
 static void find_beginning(struct lifetime *l, const char *after)
@@ -284,7 +333,7 @@ static void find_beginning(struct lifetime *l, const char *after)
 			return;
 	}
 	for (size_t i = 0; i < l->n && !flagged; i++)
-		if (*l->events[i].flags)
+		if (shows_flags(&l->events[i]))
 			flagged = &l->events[i];
 	l->born = reply && strstr(reply->text, "dcnt:1 ");
 	if (l->born)
@@ -295,46 +344,6 @@ static void find_beginning(struct lifetime *l, const char *after)
 	if (flagged && flagged->kind == EV_STATE)
 		l->demanded = flagged->demanded;
 	l->fought = l->demanded != GLOCK_EX;
-}
-
-/* Tells whether a line before, or an older holder, shows the holder that leaves. */
-static bool has_begun(const struct lifetime *l, size_t at)
-{
-	const struct event *ev = &l->events[at];
-
-	for (size_t i = 0; i < l->n_older; i++)
-		if (l->asked[i].before && l->asked[i].mode == ev->mode &&
-		    (l->asked[i].pid == ev->pid || l->asked[i].pid == NOBODY))
-			return true;
-	while (at--)
-		if (l->events[at].kind == EV_QUEUE && l->events[at].pid == ev->pid &&
-		    l->events[at].mode == ev->mode)
-			return true;
-	return false;
-}
-
-static bool is_orphan(const struct lifetime *l, const struct event *ev)
-{
-	for (size_t i = 0; i < l->n_orphans; i++)
-		if (l->orphans[i].pid == ev->pid && l->orphans[i].mode == ev->mode)
-			return true;
-	return false;
-}
-
-/* Finds holders whose end alone has a line. The inode's own holder ends in any task. */
-static void find_orphans(struct lifetime *l)
-{
-	for (size_t i = 0; i < l->n && !l->born && l->type != GLOCK_IOPEN; i++) {
-		const struct event *ev = &l->events[i];
-
-		if (ev->kind != EV_DEQUEUE || ev->by_worker || has_begun(l, i) || is_orphan(l, ev))
-			continue;
-		if (l->n_orphans == MOST_ORPHANS)
-			return;
-		l->orphans = realloc(l->orphans, (l->n_orphans + 1) * sizeof(*l->orphans));
-		assert_non_null(l->orphans);
-		l->orphans[l->n_orphans++] = (struct orphan){.mode = ev->mode, .pid = ev->pid};
-	}
 }
 
 static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enum glock_mode state)
@@ -403,14 +412,12 @@ static void on_state(struct lifetime *l, const struct event *ev, ssize_t asker)
 }
 
 /* Opens the older holders in the order of their queue, with the granted ones first. */
-static void open_older(struct lifetime *l, struct open *o)
+static void open_older(const struct lifetime *l, struct open *o)
 {
 	for (int held = 1; held >= 0; held--)
 		for (size_t i = 0; i < l->n_asked; i++)
-			if (l->asked[i].before && l->asked[i].held == held) {
-				l->asked[i].granted = held;
+			if (l->asked[i].before && l->asked[i].held == held)
 				open_add(o, i);
-			}
 }
 
 static void find_holders(struct lifetime *l)
@@ -516,10 +523,10 @@ void infer_waiting(struct lifetime *l, size_t waiting)
 	if (l->n_asked > l->n_older) /* not the first time */
 		memmove(l->asked, l->asked + l->n_orphans, l->n_older * sizeof(*l->asked));
 	l->n_asked = l->n_older;
-	for (size_t i = 0; i < l->n_older; i++)
-		l->asked[i].gone = false;
 	if (l->n)
 		add_orphans(l, waiting);
+	for (size_t i = 0; i < l->n_asked; i++)
+		l->asked[i].granted = l->asked[i].held;
 	find_holders(l);
 	while (find_more_tries(l))
 		;
@@ -527,7 +534,7 @@ void infer_waiting(struct lifetime *l, size_t waiting)
 
 void infer(struct lifetime *l, const char *after)
 {
-	find_beginning(l, after);
 	find_orphans(l);
+	find_beginning(l, after);
 	infer_waiting(l, 0);
 }

@@ -221,15 +221,20 @@ enum fired { UNKNOWN, FIRED, NOT_FIRED };
 
 /*
  * Tells whether the timer had fired when the kernel asked the lock manager. The letter p shows that
- * it asked for a demote. Or the demote was found done, and the demand has gone.
+ * it asked for a demote. A demand that was met has gone without a line.
  */
 static enum fired asks_to_demote(const struct event *ev)
 {
+	bool met;
+
+	gl_lock(pl.gl);
+	met = glock__demote_target(pl.gl) == pl.gl->state;
+	gl_unlock(pl.gl);
 	for (; ev < pl.l->events + pl.l->n; ev++) {
-		if (ev->kind == EV_STATE && ev->demanded == GLOCK_EX)
-			return FIRED;
 		if (strchr(ev->flags, 'l'))
-			return strchr(ev->flags, 'p') ? FIRED : NOT_FIRED;
+			return strchr(ev->flags, 'p') || (met && !strchr(ev->flags, 'd'))
+				   ? FIRED
+				   : NOT_FIRED;
 		if (ev->kind == EV_STATE)
 			break;
 	}
@@ -581,15 +586,34 @@ static void set_hold(const struct lifetime *l, const struct play_options *o, int
 	gl_unlock(pl.gl);
 }
 
-/* Queues the holders that are older than the trace, with the granted ones first. */
-static void queue_older(const struct lifetime *l)
+/* Queues the holders that are older than the trace, and were granted then or waited. */
+static void queue_older(const struct lifetime *l, bool held)
 {
-	for (int held = 1; held >= 0; held--)
-		for (size_t i = 0; i < l->n_asked; i++)
-			if (l->asked[i].before && l->asked[i].held == held) {
-				init_holder(i, 0);
-				(void)glock_nq(&pl.holders[i]); /* a difference shows later */
-			}
+	for (size_t i = 0; i < l->n_asked; i++)
+		if (l->asked[i].before && l->asked[i].held == held) {
+			init_holder(i, 0);
+			(void)glock_nq(&pl.holders[i]); /* a difference shows later */
+		}
+}
+
+/*
+ * Asks for the demote that other nodes had demanded. If its hold time is unknown, that time ends
+ * now, so that the demote waits until a line shows that it is due.
+ */
+static void demand_older(const struct lifetime *l, int64_t start)
+{
+	int64_t until = 0;
+
+	gl_lock(pl.gl);
+	if (l->type == GLOCK_INODE && !l->due) {
+		until = gl_record(pl.gl)->granted_at + gl_busy(pl.gl)->hold;
+		if (until < start) {
+			glock__record_edit(pl.gl)->granted_at = start - gl_busy(pl.gl)->hold;
+			until = start;
+		}
+	}
+	glock__request_demote(pl.gl, l->demanded, until, true);
+	gl_unlock(pl.gl);
 }
 
 /*
@@ -619,12 +643,13 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 	pl.l = l;
 	pl.now = start - 1;
 	set_hold(l, o, start);
-	queue_older(l);
-	if (l->demanded != GLOCK_EX) {
-		gl_lock(pl.gl);
-		glock__hold_or_demote(pl.gl, l->demanded, false);
-		gl_unlock(pl.gl);
-	}
+	queue_older(l, true);
+	if (l->demanded != GLOCK_EX)
+		demand_older(l, start);
+	/* The kernel's queue does not run now. Waiters that fit may wait for its worker. */
+	pl.gl->flags |= GLOCK__F_LOCK;
+	queue_older(l, false);
+	pl.gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	pl.l = NULL;
 }
 

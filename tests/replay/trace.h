@@ -76,6 +76,7 @@ struct lifetime {
 	enum glock_mode before;   /* its mode */
 	bool had_lock;            /* it had a lock of the DLM */
 	enum glock_mode demanded; /* the mode that other nodes had demanded; EX: none */
+	bool due;                 /* that demand was due, and not only pending */
 	bool waitless;            /* its last request could not wait for other nodes */
 	int64_t changed;          /* the time of its last change of state; 0: unknown */
 	size_t skipped;           /* lines of a change that was going on, before that state */
