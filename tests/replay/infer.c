@@ -305,6 +305,7 @@ static void skip_change(struct lifetime *l)
 	l->had_lock = true;
 	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
 	l->due = has(state, 'D');
+	l->fought = l->demanded != GLOCK_EX;
 	l->waitless = !has(state, 'b');
 	l->changed = state->time;
 	while (++i < l->n && l->events[i].kind == EV_PROMOTE)

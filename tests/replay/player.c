@@ -406,10 +406,15 @@ static void queue(const struct event *ev)
 		run_queue();
 }
 
+/* The kernel's work has begun. It grants, so no timer has fired before. */
 static void promote(void)
 {
-	if (!pl.in_xmote && is_behind())
-		work(); /* the kernel's work has begun */
+	if (pl.in_xmote || !is_behind())
+		return;
+	if (pl.overdue && is_pending())
+		run_queue();
+	else
+		work();
 }
 
 /* Lets a holder go. A refused one has left already, or leaves now in the work. */

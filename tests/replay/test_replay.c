@@ -198,12 +198,6 @@ static struct result run(const struct lifetime *l, const struct play_options *o)
 		return r; /* only the end of a change */
 	play(l, o, &p);
 	compare(l, &p, &r);
-	if (getenv("DBG") && l->number == strtoul(getenv("DBG"), NULL, 0) && r.differs) {
-		printf("DBG before %d had %d demanded %d born %d changed %ld orph %zu older %zu asked:", l->before, l->had_lock, l->demanded, l->born, (long)l->changed, l->n_orphans, l->n_older);
-		for (size_t i = 0; i < l->n_asked && i < 12; i++) printf(" %d/%d%s%s/%x", l->asked[i].mode, l->asked[i].pid, l->asked[i].before ? "b" : "", l->asked[i].held ? "h" : "", l->asked[i].flags);
-		printf(" stop '%s' line %u\n", p.stopped, r.differs->line);
-		for (size_t i = 0; i < p.n && i < 25; i++) printf("DBG   %s\n", p.lines[i]);
-	}
 	r.late = p.late;
 	r.n_late = p.n_late;
 	p.late = NULL;
