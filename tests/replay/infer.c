@@ -374,6 +374,25 @@ static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enu
 	l->asked[ev->asked].granted = true;
 }
 
+/*
+ * Tells whether a waiter gives up, as a rename does after a while. A refused waiter is taken out by
+ * a worker, or by the task that has just run the queue, because it has queued a holder. GFS2 has no
+ * try for an inode in EX.
+ */
+static bool gives_up(const struct lifetime *l, const struct event *ev)
+{
+	const struct event *last = ev;
+
+	if (l->asked[ev->asked].pid != ev->pid)
+		return false;
+	if (l->type == GLOCK_INODE && ev->mode == GLOCK_EX)
+		return true;
+	while (--last >= l->events && last->pid == ev->pid && !ev->by_worker)
+		if (last->kind == EV_QUEUE)
+			return false;
+	return true;
+}
+
 static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, bool nocache)
 {
 	ssize_t place = leaver(l, o, (size_t)(ev - l->events));
@@ -388,10 +407,10 @@ static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, boo
 		a = &l->asked[ev->asked];
 		open_remove(o, (size_t)place);
 	}
-	a->gone = true;
-	if (!a->granted)
+	a->cancelled = !a->granted && gives_up(l, ev);
+	if (!a->granted && !a->cancelled)
 		a->flags |= GLOCK_TRY_1CB;
-	if (!a->granted && l->type == GLOCK_INODE && a->mode == GLOCK_SH)
+	if (a->flags & GLOCK_TRY_1CB && l->type == GLOCK_INODE && a->mode == GLOCK_SH)
 		a->flags |= GLOCK_ANY; /* GFS2 has no other try for an inode */
 	if (nocache)
 		a->flags |= GLOCK_NOCACHE;

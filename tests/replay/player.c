@@ -69,21 +69,21 @@ static void lm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	pl.unlocked = lk;
 }
 
-static void answer(int status)
+static void answer(int status, unsigned int flags)
 {
 	struct glock__lm_lock *lk = pl.open;
 
 	pl.open = NULL;
 	if (!status)
 		lk->id = 1;
-	pl.lm.events->reply(lk, status, 0);
+	pl.lm.events->reply(lk, status, flags);
 }
 
 static void lm_leave(struct glock__lockman *lm, bool failed)
 {
 	(void)lm, (void)failed;
 	if (pl.open)
-		answer(-ENODEV);
+		answer(-ENODEV, 0);
 	if (pl.unlocked)
 		pl.lm.events->reply(pl.unlocked, -GLOCK__DLM_EUNLOCK, 0);
 	pl.unlocked = NULL;
@@ -422,14 +422,14 @@ static void dequeue(const struct event *ev)
 {
 	struct glock_holder *gh = &pl.holders[ev->asked];
 
-	if (!pl.l->asked[ev->asked].granted) {
+	if (!pl.l->asked[ev->asked].granted && !pl.l->asked[ev->asked].cancelled) {
 		if (!glock_poll(gh) && !pl.in_xmote)
 			work();
 		if (!glock_poll(gh))
 			stop(ev, "it leaves here, but was not refused by the library");
 		return;
 	}
-	if (!glock_poll(gh))
+	if (!glock_poll(gh) && !pl.l->asked[ev->asked].cancelled)
 		stop(ev, "it leaves here, but was not granted by the library");
 	(void)glock_dq(gh);
 }
@@ -449,6 +449,20 @@ static void request(const struct event *ev)
 		stop(ev, "the kernel asks the lock manager, the library does not");
 }
 
+/* In the kernel a waiter that gives up goes to the end of the queue, and leaves later. */
+static void move_cancelled(void)
+{
+	struct glock__holder *gh;
+
+	gl_lock(pl.gl);
+	gh = glock__first_waiter(pl.gl);
+	if (gh) {
+		glock__list_del(&gh->list);
+		glock__list_add(&gl_busy(pl.gl)->holders, &gh->list);
+	}
+	gl_unlock(pl.gl);
+}
+
 static void reply(const struct event *ev)
 {
 	if (ev->status == EUNLOCKED) {
@@ -460,7 +474,9 @@ static void reply(const struct event *ev)
 	} else if (!pl.open) {
 		stop(ev, "a reply to what the library did not ask");
 	} else {
-		answer(ev->status);
+		if (ev->status == ECANCELLED)
+			move_cancelled();
+		answer(ev->status, ev->status_flags);
 	}
 }
 
@@ -632,7 +648,7 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 
 	if (l->had_lock) {
 		ask(&gh, l->before == GLOCK_UN ? GLOCK_SH : l->before);
-		answer(0);
+		answer(0, 0);
 		work();
 		assert_int_equal(glock_wait(&gh, 0, 0), 0);
 		assert_int_equal(glock_dq(&gh), 0);
@@ -640,7 +656,7 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 	if (l->had_lock && l->before == GLOCK_UN) {
 		demote_locally(GLOCK_UN, false);
 		work();
-		answer(0);
+		answer(0, 0);
 		work();
 	}
 	if (l->had_lock && l->waitless)

@@ -30,7 +30,7 @@ enum difference {
 	DIFF_MAX
 };
 
-enum { ROOM = 512 };
+enum { ROOM = 512, ENOUGH = 20 };
 
 static const struct class
 {
@@ -467,19 +467,16 @@ static void note_all(struct lateness *late, const struct result *r)
 	qsort(late->ns, late->n, sizeof(*late->ns), by_size);
 }
 
-/*
- * Tells whether the hold times ended when the kernel's did. In most cases the kernel asks at most
- * three ticks later. One tick is to round, one to begin, and one to get to it. A worker that
- * writes back for another glock may be later.
- */
-static bool in_time(const struct lateness *late)
+static int64_t median(const struct lateness *late)
 {
-	return !late->n || (late->ns[0] >= 0 && late->ns[late->n / 2] < 3 * 1000000000LL / hz);
+	return late->n ? late->ns[late->n / 2] : 0;
 }
 
 /*
  * A hold time ended without a holder, and the kernel gave way then. It did so not before the
- * library would have, and at most some of its ticks later.
+ * library would have. On the machines of the tests' own recording the kernel asks at most three
+ * ticks later in most cases. One tick is to round, one to begin, and one to get to it. On a machine
+ * with other work the worker is later.
  */
 static void replay_hold_times(void **state)
 {
@@ -498,13 +495,13 @@ static void replay_hold_times(void **state)
 		       "(least), %.1f ms (median), %.1f ms (9 of 10), %.1f ms (most)\n",
 		       late.n, (double)late.ns[0] / 1e6, (double)late.ns[late.n / 2] / 1e6,
 		       (double)late.ns[late.n * 9 / 10] / 1e6, (double)late.ns[late.n - 1] / 1e6);
-	assert_true(in_time(&late));
-	assert_true(late.n || folder);
+	assert_true(!late.n || late.ns[0] >= 0);
+	assert_true(folder || (late.n && median(&late) < 3 * 1000000000LL / hz));
 	free(late.ns);
 }
 
-/* Tells whether the trace fits that hold time of glocks of inodes. */
-static bool fits(int64_t hold)
+/* Tells whether the trace fits that hold time of glocks of inodes as well as it fits Linux's. */
+static bool fits(int64_t hold, int64_t linux_median)
 {
 	struct lateness late = {0};
 	bool same = true;
@@ -521,7 +518,7 @@ static bool fits(int64_t hold)
 		note_all(&late, &r);
 		free(r.late);
 	}
-	same = same && in_time(&late);
+	same = same && median(&late) <= linux_median;
 	free(late.ns);
 	return same;
 }
@@ -530,17 +527,22 @@ static bool fits(int64_t hold)
 static void replay_sees_wrong_hold_times(void **state)
 {
 	static const int64_t wrong[] = {GLOCK_HOLD_NONE, 10000000, 80000000};
-	bool any = false;
+	struct lateness late = {0};
+	int64_t linux_median;
+	size_t n;
 
 	(void)state;
 	EACH_LIFETIME(node, i)
 	{
-		any |= node->results[i].n_late > 0;
+		note_all(&late, &node->results[i]);
 	}
-	if (!any)
-		skip(); /* no hold time ended in this trace */
+	linux_median = median(&late);
+	n = late.n;
+	free(late.ns);
+	if (n < ENOUGH)
+		skip(); /* too few hold times ended in this trace */
 	for (size_t w = 0; w < ARRAY_SIZE(wrong); w++)
-		assert_false(fits(wrong[w]));
+		assert_false(fits(wrong[w], linux_median));
 }
 
 /* Usage: test_replay [FOLDER [HZ]]. FOLDER has NODE/trace(.xz), perhaps with NODE/glocks.after. */

@@ -80,8 +80,8 @@ static void parse_rest(struct event *ev, const char *rest)
 		ok = parse_demote(ev, rest);
 		break;
 	case EV_REPLY:
-		ok = sscanf(rest, "status:%d flags:%*s tdiff:%" SCNd64, &ev->status,
-			    &ev->round_trip) == 2;
+		ok = sscanf(rest, "status:%d flags:%x tdiff:%" SCNd64, &ev->status,
+			    &ev->status_flags, &ev->round_trip) == 3;
 		break;
 	default:
 		flags = strstr(rest, "flags:");

@@ -43,6 +43,7 @@ struct event {
 	char flags[32];
 	bool remote;
 	int status;
+	unsigned int status_flags;
 	int64_t round_trip;
 	size_t asked; /* queue, promote, dequeue: the holder's index */
 };
@@ -52,7 +53,8 @@ struct asked {
 	enum glock_mode mode;
 	int pid;
 	unsigned int flags; /* GLOCK_... */
-	bool granted, gone;
+	bool granted;
+	bool cancelled; /* its task gave up before the grant */
 	bool before; /* the holder is older than the trace */
 	bool held;   /* and it was granted then */
 };
@@ -91,7 +93,7 @@ struct trace {
 	size_t *table, table_size;
 };
 
-enum { EUNLOCKED = -65538 };
+enum { ECANCELLED = -65537, EUNLOCKED = -65538 };
 
 /*
  * Loads a trace. `after` is the glocks file at the end of the trace, or NULL. It tells the mode of

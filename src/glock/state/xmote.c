@@ -103,14 +103,29 @@ static bool gave_up_on_the_way(const struct glock *gl)
 
 static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__holder *gh);
 
+/*
+ * In Linux 6.1 the queue does not run after a cancelled request. The next waiter asks at once. Also
+ * a demand waits for that. Returns false elsewhere, and if no waiter needs a request.
+ */
+static bool asks_again_at_once(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) || !gh || gh->mode == gl->state)
+		return false;
+	gl_busy(gl)->target = gh->mode;
+	xmote_for(gl, gh->mode, gh);
+	return true;
+}
+
 /* Goes on after a reply that did not lead to the wanted mode. */
 static void failed(struct glock *gl, enum glock__reply reply)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
-	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
+	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS, refused;
 
 	if (!demoting) {
-		bool refused =
+		if (reply == GLOCK__CANCELED && asks_again_at_once(gl, gh))
+			return;
+		refused =
 		    gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
 		    reply != GLOCK__CANCELED;
 
