@@ -336,7 +336,7 @@ static void find_beginning(struct lifetime *l, const char *after)
 	for (size_t i = 0; i < l->n && !flagged; i++)
 		if (shows_flags(&l->events[i]))
 			flagged = &l->events[i];
-	l->born = reply && strstr(reply->text, "dcnt:1 ");
+	l->born = l->follows || (reply && strstr(reply->text, "dcnt:1 "));
 	if (l->born)
 		return;
 	l->waitless = flagged && !has(flagged, 'b');
@@ -383,10 +383,10 @@ static bool gives_up(const struct lifetime *l, const struct event *ev)
 {
 	const struct event *last = ev;
 
-	if (l->asked[ev->asked].pid != ev->pid)
-		return false;
 	if (l->type == GLOCK_INODE && ev->mode == GLOCK_EX)
 		return true;
+	if (l->asked[ev->asked].pid != ev->pid)
+		return false;
 	while (--last >= l->events && last->pid == ev->pid && !ev->by_worker)
 		if (last->kind == EV_QUEUE)
 			return false;

@@ -27,9 +27,11 @@ struct player {
 	size_t at;       /* the next event */
 	size_t expected; /* lines of the kernel so far */
 	bool in_xmote;   /* the library prepares the cache */
+	bool adapts;     /* the hold time is not fixed */
 	int64_t timer;   /* the time at which the timer of this work fired; 0: no timer */
 	int64_t overdue; /* the time of a timer that the kernel had not run yet; 0: none */
 	int64_t seen;    /* by how much that timer is late, as far as the lines show */
+	int64_t doubtful; /* by how much long waits have lengthened the hold time */
 	struct played *out;
 };
 
@@ -322,6 +324,20 @@ static int64_t hold_end(void)
 }
 
 /*
+ * Takes back what long waits have added to the hold time. Returns its end then. A rename waits for
+ * several glocks at once. If it gives up, the hold time of no glock grows. No line shows that.
+ */
+static int64_t end_without_growth(void)
+{
+	pl.out->fitted += pl.doubtful != 0;
+	gl_lock(pl.gl);
+	gl_busy(pl.gl)->hold -= pl.doubtful;
+	gl_unlock(pl.gl);
+	pl.doubtful = 0;
+	return hold_end();
+}
+
+/*
  * Lets the timer of a hold time fire if a line shows that the kernel's timer has fired. Until then
  * the timer is overdue, because the kernel's fires up to some ticks later. The kernel counts the
  * hold time from the tick before the change. So work that runs in the last tick finds its end, too.
@@ -333,9 +349,13 @@ static void pass_hold_end(const struct event *ev)
 
 	if (!is_pending())
 		pl.overdue = pl.seen = 0;
-	if (end == INT64_MAX || end - pl.tick >= ev->time)
+	if (end == INT64_MAX)
 		return;
 	fired = kernel_fired(ev);
+	if (end - pl.tick >= ev->time && fired == FIRED)
+		end = end_without_growth();
+	if (end - pl.tick >= ev->time)
+		return;
 	if (end > ev->time && fired != FIRED)
 		return;
 	pl.overdue = end;
@@ -503,6 +523,28 @@ static bool is_idle_demote(const struct event *ev)
 }
 
 /*
+ * Fits the hold time to the kernel's decision on a demand. The kernel counts from the tick before
+ * the change. A rename that waited long for another glock lengthens the hold time of this one, too.
+ */
+static void fit_hold_time(const struct event *ev)
+{
+	int64_t more = 1000000000 / pl.tick / 20 * pl.tick, *hold, end;
+
+	gl_lock(pl.gl);
+	hold = &gl_busy(pl.gl)->hold;
+	end = gl_record(pl.gl)->granted_at + *hold;
+	if (strchr(ev->flags, 'D') && end > pl.now && end - pl.tick < pl.now)
+		pl.now = end;
+	while (strchr(ev->flags, 'd') && !strchr(ev->flags, 'D') && end <= pl.now &&
+	       *hold < 4 * more && pl.l->type == GLOCK_INODE && pl.adapts) {
+		pl.out->fitted++;
+		*hold = *hold + more < 4 * more ? *hold + more : 4 * more;
+		end = gl_record(pl.gl)->granted_at + *hold;
+	}
+	gl_unlock(pl.gl);
+}
+
+/*
  * Computes the mode of the other node from the effect of the demand on our mode. A demote of this
  * node belongs to the holder that leaves next, or to the kernel's list of idle glocks.
  */
@@ -510,13 +552,8 @@ static void demand(const struct event *ev)
 {
 	static const int wants[GLOCK_MODE_MAX] = {
 	    [GLOCK_UN] = 5, [GLOCK_EX] = 5, [GLOCK_DF] = 2, [GLOCK_SH] = 3};
-	int64_t end;
-
-	gl_lock(pl.gl);
-	end = gl_record(pl.gl)->granted_at + gl_busy(pl.gl)->hold;
-	gl_unlock(pl.gl);
-	if (strchr(ev->flags, 'D') && end > pl.now && end - pl.tick < pl.now)
-		pl.now = end; /* the kernel counts from the tick before the change */
+	if (ev->remote)
+		fit_hold_time(ev);
 	if (ev->remote)
 		pl.lm.events->bast(&pl.gl->lk, wants[ev->mode]);
 	else if (is_idle_demote(ev))
@@ -579,10 +616,26 @@ static void step(const struct event *ev)
 	on_event(ev);
 }
 
+static int64_t hold_time(void)
+{
+	int64_t hold = 0;
+
+	if (!pl.gl)
+		return hold;
+	gl_lock(pl.gl);
+	hold = gl_busy(pl.gl)->hold;
+	gl_unlock(pl.gl);
+	return hold;
+}
+
 static void play_one(void)
 {
+	int64_t hold = hold_time();
+
 	step(&pl.l->events[pl.at]);
 	hear();
+	if (pl.gl && pl.l->type == GLOCK_INODE && hold_time() > hold)
+		pl.doubtful += hold_time() - hold;
 }
 
 /* ---- a lifetime ---- */
@@ -702,6 +755,7 @@ void play(const struct lifetime *l, const struct play_options *o, struct played 
 	memset(p, 0, sizeof(*p));
 	pl.out = p;
 	pl.tick = 1000000000 / o->hz;
+	pl.adapts = !o->hold;
 	pl.holders = calloc(l->n_asked + 1, sizeof(*pl.holders));
 	assert_non_null(pl.holders);
 	open_space(l, o);

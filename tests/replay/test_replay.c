@@ -78,7 +78,7 @@ static void split(const char *line, char rest[ROOM], char letters[ROOM])
 }
 
 struct result {
-	unsigned int lines, same[EV_KINDS], letters[DIFF_MAX];
+	unsigned int lines, same[EV_KINDS], letters[DIFF_MAX], fitted;
 	const struct event *differs; /* the first line that differs */
 	char ours[ROOM];
 	int64_t *late;
@@ -198,6 +198,7 @@ static struct result run(const struct lifetime *l, const struct play_options *o)
 		return r; /* only the end of a change */
 	play(l, o, &p);
 	compare(l, &p, &r);
+	r.fitted = p.fitted;
 	r.late = p.late;
 	r.n_late = p.n_late;
 	p.late = NULL;
@@ -348,6 +349,7 @@ static unsigned int tell_node(const struct node *node, struct result *all)
 		born += node->trace.lifetimes[i].born;
 		died += node->trace.lifetimes[i].died;
 		lines += r->lines;
+		all->fitted += r->fitted;
 		same += sum(r->same);
 		for (int k = 0; k < EV_KINDS; k++)
 			all->same[k] += r->same[k];
@@ -383,6 +385,7 @@ static void replay_every_lifetime(void **state)
 	for (int k = 0; k < DIFF_MAX; k++)
 		printf("#   %6u flag %c missing: %s\n", all.letters[k], classes[k].letter,
 		       classes[k].reason);
+	printf("#   %6u hold times fitted to a rename that waited for several glocks\n", all.fitted);
 	assert_true(lifetimes > 0);
 	assert_int_equal(differ, 0);
 }

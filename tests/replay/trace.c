@@ -182,6 +182,7 @@ static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 	bool unlocked = ev->kind == EV_REPLY && ev->status == EUNLOCKED;
 	struct lifetime *l;
 	size_t *place;
+	bool follows;
 
 	grow_table(t);
 	place = place_of(t, ev);
@@ -190,12 +191,14 @@ static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 		return l;
 	if (unlocked)
 		return NULL;
+	follows = l && !l->cut;
 	if (!(t->n & (t->n + 1))) /* room for the next power of two */
 		t->lifetimes = realloc(t->lifetimes, 2 * (t->n + 1) * sizeof(*l));
 	assert_non_null(t->lifetimes);
 	l = &t->lifetimes[t->n++];
 	*l = (struct lifetime){
-	    .type = ev->type, .number = ev->number, .major = ev->major, .minor = ev->minor};
+	    .type = ev->type, .number = ev->number, .major = ev->major, .minor = ev->minor,
+	    .follows = follows};
 	*place = t->n;
 	return l;
 }

@@ -74,6 +74,7 @@ struct lifetime {
 	size_t n_orphans;
 	bool born, died; /* within the trace */
 	bool cut;        /* the trace lost events behind it */
+	bool follows;    /* the glock's earlier lifetime ended in the trace */
 	/* If the lifetime began before the trace, its state at the start of the trace. */
 	enum glock_mode before;   /* its mode */
 	bool had_lock;            /* it had a lock of the DLM */
