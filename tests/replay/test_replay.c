@@ -139,7 +139,7 @@ struct node {
 
 static struct node nodes[NODES];
 static size_t n_nodes;
-static const char *folder; /* from the command line; NULL: the recording of the tests */
+static const char *folder; /* from the command line; NULL: the first recording of the tests */
 static unsigned int hz = 250;
 
 #define EACH_LIFETIME(node, i)                                                                     \
@@ -299,7 +299,9 @@ static void load_node(const char *dir, const char *name)
 /* Loads the trace of each node: DIR/NODE/trace, or the one trace DIR/trace. */
 static int load(void **state)
 {
-	const char *dir = folder ? folder : capture_dir("gfs2-trace");
+	const char *dir = !folder ? capture_dir("gfs2-trace")
+			  : access(folder, R_OK) ? capture_dir(folder)
+						 : folder;
 	struct dirent **names;
 	char path[PATH_MAX];
 	int n = scandir(dir, &names, NULL, alphasort);
@@ -548,7 +550,10 @@ static void replay_sees_wrong_hold_times(void **state)
 		assert_false(fits(wrong[w], linux_median));
 }
 
-/* Usage: test_replay [FOLDER [HZ]]. FOLDER has NODE/trace(.xz), perhaps with NODE/glocks.after. */
+/*
+ * Usage: test_replay [FOLDER [HZ]]. FOLDER has NODE/trace(.xz), perhaps with NODE/glocks.after.
+ * Otherwise FOLDER is the name of a recording of the tests.
+ */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
