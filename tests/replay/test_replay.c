@@ -142,8 +142,8 @@ static size_t n_nodes;
 static const char *folder; /* from the command line; NULL: the first recording of the tests */
 static unsigned int hz = 250;
 
-#define EACH_LIFETIME(node, i)                                                                     \
-	for (struct node *node = nodes; node < nodes + n_nodes; node++)                            \
+#define EACH_LIFETIME(node, i)                                          \
+	for (struct node *node = nodes; node < nodes + n_nodes; node++) \
 		for (size_t i = 0; i < node->trace.n; i++)
 
 static void compare(const struct lifetime *l, const struct played *p, struct result *r)
@@ -221,8 +221,8 @@ static bool keep_better(struct result *best, struct result *r)
 }
 
 /*
- * Tries each hold time in ticks, and then each time of the last grant. Other nodes wanted the glock,
- * so the shortest hold time is likely.
+ * Tries each hold time in ticks, and then each time of the last grant. Other nodes wanted the
+ * glock, so the shortest hold time is likely.
  */
 static void try_hold_times(const struct lifetime *l, struct play_options *o, struct result *best)
 {
@@ -299,7 +299,7 @@ static void load_node(const char *dir, const char *name)
 /* Loads the trace of each node: DIR/NODE/trace, or the one trace DIR/trace. */
 static int load(void **state)
 {
-	const char *dir = !folder ? capture_dir("gfs2-trace")
+	const char *dir = !folder                ? capture_dir("gfs2-trace")
 			  : access(folder, R_OK) ? capture_dir(folder)
 						 : folder;
 	struct dirent **names;
@@ -387,7 +387,8 @@ static void replay_every_lifetime(void **state)
 	for (int k = 0; k < DIFF_MAX; k++)
 		printf("#   %6u flag %c missing: %s\n", all.letters[k], classes[k].letter,
 		       classes[k].reason);
-	printf("#   %6u hold times fitted to a rename that waited for several glocks\n", all.fitted);
+	printf("#   %6u hold times fitted to a rename that waited for several glocks\n",
+	       all.fitted);
 	assert_true(lifetimes > 0);
 	assert_int_equal(differ, 0);
 }

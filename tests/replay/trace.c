@@ -124,8 +124,7 @@ static bool parse_line(char *line, unsigned int number, struct event *ev)
 	bracket = strstr(line, " [");
 	glock = strstr(name, " glock ");
 	device = strchr(ev->text, ':');
-	if (!bracket || !glock || !device ||
-	    sscanf(device, ": %u,%u", &ev->major, &ev->minor) != 2)
+	if (!bracket || !glock || !device || sscanf(device, ": %u,%u", &ev->major, &ev->minor) != 2)
 		fail_msg("line %u of the trace: %s", number, line);
 	for (task = bracket; task > line && task[-1] != '-'; task--)
 		;
@@ -196,9 +195,11 @@ static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 		t->lifetimes = realloc(t->lifetimes, 2 * (t->n + 1) * sizeof(*l));
 	assert_non_null(t->lifetimes);
 	l = &t->lifetimes[t->n++];
-	*l = (struct lifetime){
-	    .type = ev->type, .number = ev->number, .major = ev->major, .minor = ev->minor,
-	    .follows = follows};
+	*l = (struct lifetime){.type = ev->type,
+			       .number = ev->number,
+			       .major = ev->major,
+			       .minor = ev->minor,
+			       .follows = follows};
 	*place = t->n;
 	return l;
 }

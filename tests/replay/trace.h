@@ -37,8 +37,8 @@ struct event {
 	unsigned int line, type, major, minor;
 	uint64_t number;
 	int pid;
-	bool by_worker;            /* a task of the kernel's work queue wrote the line */
-	enum glock_mode from, mode; /* mode: wanted, granted, new, or demanded */
+	bool by_worker;                   /* a task of the kernel's work queue wrote the line */
+	enum glock_mode from, mode;       /* mode: wanted, granted, new, or demanded */
 	enum glock_mode target, demanded; /* of a change of state */
 	char flags[32];
 	bool remote;
@@ -55,8 +55,8 @@ struct asked {
 	unsigned int flags; /* GLOCK_... */
 	bool granted;
 	bool cancelled; /* its task gave up before the grant */
-	bool before; /* the holder is older than the trace */
-	bool held;   /* and it was granted then */
+	bool before;    /* the holder is older than the trace */
+	bool held;      /* and it was granted then */
 };
 
 struct lifetime {
@@ -70,7 +70,7 @@ struct lifetime {
 	struct orphan {
 		enum glock_mode mode;
 		int pid;
-	} *orphans; /* holders at its start that only their ends show */
+	} * orphans; /* holders at its start that only their ends show */
 	size_t n_orphans;
 	bool born, died; /* within the trace */
 	bool cut;        /* the trace lost events behind it */

@@ -125,9 +125,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	if (!demoting) {
 		if (reply == GLOCK__CANCELED && asks_again_at_once(gl, gh))
 			return;
-		refused =
-		    gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
-		    reply != GLOCK__CANCELED;
+		refused = gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
+			  reply != GLOCK__CANCELED;
 
 		if (!gh || refused || reply == GLOCK__CANCELED || reply == GLOCK__ERROR) {
 			if (reply == GLOCK__ERROR)
@@ -427,8 +426,7 @@ static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__
 
 void glock__xmote(struct glock *gl, enum glock_mode to)
 {
-	xmote_for(gl, to,
-		  gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS ? NULL : glock__first_waiter(gl));
+	xmote_for(gl, to, gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS ? NULL : glock__first_waiter(gl));
 }
 
 void glock__cancel_request(struct glock *gl)
