@@ -286,7 +286,7 @@ void rig_open_with(struct glock_space_options *o)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.lm.ops = &rig_lm;
-	rig.now = 1000000 * RIG_MS;
+	rig.now = 1000 * RIG_MS; /* a futex with a deadline of that time does not wait */
 	rig.demote_ok = 1;
 	o->size = sizeof(*o);
 	o->flags |= GLOCK_SPACE_DISPATCH;

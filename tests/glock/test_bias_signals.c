@@ -5,9 +5,9 @@
  *
  * A handler may run between any two instructions. On x86 the CPU stops after each instruction by
  * itself, and sends SIGTRAP. So the tests try all places, one after the other. In each place the
- * thread stands in its handler while another thread asks for the lock and ends the bias. A sanitizer
- * makes a pair some ten times as long, and each place costs all signals before it. Then the tests try
- * about PLACES of the places.
+ * thread stands in its handler while another thread asks for the lock and ends the bias. A
+ * sanitizer makes a pair some ten times as long, and each place costs all signals before it. Then
+ * the tests try about PLACES of the places.
  */
 #include "fast_space.h"
 

@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -94,6 +95,15 @@ void load(void)
 		wrong(__FILE__, __LINE__, "load", 0, 1);
 	}
 	sqlite3_close(db);
+}
+
+void load_as_nobody(void)
+{
+	enum { NOBODY = 65534 };
+
+	CHECK(dlopen(extension, RTLD_NOW));
+	SAME(setgid(NOBODY) | setuid(NOBODY), 0);
+	load();
 }
 
 int try_open(sqlite3 **db, const char *uri, const char *vfs)

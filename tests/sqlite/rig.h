@@ -43,6 +43,11 @@ _Noreturn void wrong(const char *file, int line, const char *what, long long is,
 void start_log(void);
 /* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
+/*
+ * Gives up the rights of root, and then loads the extension. Perhaps only root may enter the folder
+ * of the build. Therefore root opens the file first.
+ */
+void load_as_nobody(void);
 /* Returns whether SQLite's log has that text. */
 bool logged(const char *text);
 

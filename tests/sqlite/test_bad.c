@@ -169,10 +169,8 @@ static void another_users_space_is_refused(void)
 	make_db("app.db");
 	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
 	SAME(chmod("app.db", 0666) | chmod(".", 0777), 0);
-	SAME(setgid(65534) | setuid(65534), 0);
-	load();
+	load_as_nobody();
 	refused(APP, "another user's space");
-	SAME(setuid(65534), 0);
 	peer_end(&peer);
 }
 
@@ -184,8 +182,7 @@ static void a_read_only_folder_gives_the_results_of_unix(void)
 
 	make_db("app.db");
 	SAME(chmod("app.db", 0666) | chmod(".", 0555), 0);
-	SAME(setgid(65534) | setuid(65534), 0);
-	load();
+	load_as_nobody();
 	for (int i = 0; i < 2; i++) {
 		sqlite3 *db;
 
@@ -212,8 +209,7 @@ static void a_file_that_is_out_of_reach_is_named(void)
 		make_db(names[i]);
 	SAME(chmod("closed", 0644) | chmod("secret.db", 0), 0);
 	SAME(chmod("locked.db", 0200), 0);
-	SAME(setgid(65534) | setuid(65534), 0);
-	load();
+	load_as_nobody();
 	for (size_t i = 0; i < COUNT(names); i++) {
 		char uri[64];
 
@@ -259,8 +255,7 @@ static void a_read_only_file_is_read(void)
 
 	make_db("app.db");
 	SAME(chmod("app.db", 0444), 0);
-	SAME(setgid(65534) | setuid(65534), 0);
-	load();
+	load_as_nobody();
 	db = open_db(APP, NULL);
 	SAME(value(db, "SELECT n FROM t"), 0);
 	SAME(sql(db, "UPDATE t SET n = 1") & 0xff, SQLITE_READONLY);
