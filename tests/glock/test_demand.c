@@ -293,6 +293,123 @@ static void demand_profile_of_linux(void **state)
 	rig_close();
 }
 
+static struct glock *open_as_linux(unsigned int type)
+{
+	struct glock_space_options o = {.size = sizeof(o), .flags = GLOCK_SPACE_LINUX_6_1};
+
+	rig_open_with(&o);
+	return rig_glock(type, 1);
+}
+
+static void close_as_linux(struct glock *gl)
+{
+	glock_put(gl);
+	rig_close();
+}
+
+/* A task of Linux that tries leaves a demote to the work. */
+static void demand_linux_leaves_a_demote_to_the_work(void **state)
+{
+	struct glock *gl = open_as_linux(GLOCK_FLOCK);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(glock_dq(&a), 0);
+	*rig.log = '\0';
+	glock_holder_init(&b, gl, GLOCK_EX, GLOCK_ASYNC | GLOCK_TRY);
+	assert_int_equal(glock_nq(&b), 0);
+	rig_expect("");
+	rig_run();
+	rig_expect("convert:NL");
+	rig_answer(0);
+	rig_answer(-EAGAIN);
+	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	close_as_linux(gl);
+}
+
+/* The queue of Linux stops at a waiter that does not fit, also if it was a try and has left. */
+static void demand_linux_stops_at_a_try(void **state)
+{
+	struct glock *gl = open_as_linux(GLOCK_FLOCK);
+	struct glock_holder c;
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_TRY);
+	rig_nq(&b, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	assert_false(glock_poll(&c)); /* c fits, but the demand comes first now */
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("convert:NL");
+	rig_answer(0);
+	rig_answer(0);
+	rig_dq(&c);
+	close_as_linux(gl);
+}
+
+/* A demote of Linux that has to ask again is a try if the first waiter is one. */
+static void demand_linux_demotes_as_a_try(void **state)
+{
+	struct glock *gl = open_as_linux(GLOCK_INODE);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_DF, 0);
+	rig_dq(&a);
+	rig_bast(gl, GLOCK__PR);
+	rig_answer(-EDEADLK);
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_ANY);
+	rig_answer(0);
+	rig_expect("th:SH:0 convert:PR:quecvt:try");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	close_as_linux(gl);
+}
+
+/* Linux asks at once for the next waiter if a request was cancelled. A demand goes on waiting. */
+static void demand_linux_asks_again_after_a_cancel(void **state)
+{
+	struct glock *gl = open_as_linux(GLOCK_FLOCK);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	*rig.log = '\0';
+	rig_answer(-GLOCK__DLM_ECANCEL);
+	rig_expect("ask:EX");
+	assert_true(gl->flags & GLOCK__F_DEMOTE);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	rig_answer(0);
+	close_as_linux(gl);
+}
+
+/* A waiter of Linux that gives up leaves the queue to the work. */
+static void demand_linux_gives_up_quietly(void **state)
+{
+	struct glock *gl = open_as_linux(GLOCK_INODE);
+	struct glock_holder c;
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_dq(&b), 0);
+	assert_false(glock_poll(&c));
+	rig_run();
+	assert_true(glock_poll(&c));
+	rig_dq(&c);
+	rig_dq(&a);
+	close_as_linux(gl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +425,11 @@ int main(void)
 	    RIG_TEST(demand_bast_before_the_reply),
 	    RIG_TEST(demand_bast_too_late),
 	    cmocka_unit_test(demand_profile_of_linux),
+	    cmocka_unit_test(demand_linux_leaves_a_demote_to_the_work),
+	    cmocka_unit_test(demand_linux_stops_at_a_try),
+	    cmocka_unit_test(demand_linux_demotes_as_a_try),
+	    cmocka_unit_test(demand_linux_asks_again_after_a_cancel),
+	    cmocka_unit_test(demand_linux_gives_up_quietly),
 	};
 
 	return RUN_TESTS(tests);

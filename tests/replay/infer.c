@@ -15,213 +15,17 @@
 #include "glock/core/internal.h"
 
 #include "check.h"
-#include "trace.h"
-
-#include <inttypes.h>
-
-enum { NONE = -1 };
-
-static bool has(const struct event *ev, char flag)
-{
-	return strchr(ev->flags, flag) != NULL;
-}
-
-/* ---- the beginning ---- */
-
-static bool mode_in_file(const struct lifetime *l, const char *after, enum glock_mode *mode)
-{
-	char name[64];
-	const char *at;
-
-	snprintf(name, sizeof(name), " n:%u/%" PRIx64 " ", l->type, l->number);
-	at = after ? strstr(after, name) : NULL;
-	if (!at || at - after < 2)
-		return false;
-	for (unsigned int i = 0; i < GLOCK_MODE_MAX; i++)
-		if (!strncmp(at - 2, glock__modes[i].name, 2)) {
-			*mode = i;
-			return true;
-		}
-	return false;
-}
-
-/* Returns the first line of that kind, or NULL. */
-static const struct event *first_of(const struct lifetime *l, enum event_kind kind)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->events[i].kind == kind)
-			return &l->events[i];
-	return NULL;
-}
-
-/* Returns the strongest mode of the lifetime's holders. */
-static enum glock_mode mode_of_holders(const struct lifetime *l)
-{
-	enum glock_mode mode = GLOCK_UN;
-
-	for (size_t i = 0; i < l->n; i++) {
-		const struct event *ev = &l->events[i];
-
-		if (ev->kind != EV_PROMOTE && ev->kind != EV_DEQUEUE)
-			continue;
-		if (mode == GLOCK_UN || ev->mode == GLOCK_EX)
-			mode = ev->mode;
-	}
-	return mode;
-}
-
-static void find_mode(struct lifetime *l, const char *after)
-{
-	const struct event *state = first_of(l, EV_STATE), *demote = first_of(l, EV_DEMOTE);
-
-	if (state)
-		l->before = state->from;
-	else if (demote)
-		l->before = demote->from;
-	else if (!first_of(l, EV_PUT) && !mode_in_file(l, after, &l->before))
-		l->before = mode_of_holders(l);
-}
-
-/* Tells whether a change of state was going on when the trace began. Its reasons have no lines. */
-static bool begins_in_change(const struct lifetime *l)
-{
-	const struct event *state = first_of(l, EV_STATE), *reply = first_of(l, EV_REPLY);
-
-	return l->events[0].kind == EV_REQUEST || (state && (!reply || state < reply));
-}
-
-static bool ends_change(const struct event *ev)
-{
-	return ev->kind == EV_STATE && ev->mode == ev->target;
-}
-
-/*
- * Removes the events up to the end of the change that was going on. The change ends when the glock
- * has its target, and the holders are granted. Removes nothing if no change ends.
- */
-static void skip_change(struct lifetime *l)
-{
-	size_t i = 0, skipped = 0;
-	const struct event *state;
-
-	while (i < l->n && !ends_change(&l->events[i]))
-		i++;
-	if (i == l->n)
-		return;
-	state = &l->events[i];
-	l->before = state->mode;
-	l->had_lock = true;
-	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
-	l->changed = state->time;
-	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
-		;
-	for (size_t k = 0; k < i; k++)
-		skipped += l->events[k].text != NULL;
-	l->skipped = skipped;
-	l->n -= i;
-	memmove(l->events, l->events + i, l->n * sizeof(*l->events));
-}
-
-static void find_beginning(struct lifetime *l, const char *after)
-{
-	const struct event *reply = first_of(l, EV_REPLY), *flagged = NULL;
-
-	l->demanded = GLOCK_EX;
-	if (begins_in_change(l)) {
-		skip_change(l);
-		if (l->changed)
-			return;
-	}
-	for (size_t i = 0; i < l->n && !flagged; i++)
-		if (*l->events[i].flags)
-			flagged = &l->events[i];
-	l->born = reply && strstr(reply->text, "dcnt:1 ");
-	if (l->born)
-		return;
-	find_mode(l, after);
-	l->had_lock = l->before != GLOCK_UN || !flagged || has(flagged, 'I');
-	if (flagged && flagged->kind == EV_STATE)
-		l->demanded = flagged->demanded;
-}
+#include "infer_impl.h"
 
 /* ---- holders ---- */
 
-static size_t add_asked(struct lifetime *l, const struct event *ev)
-{
-	if (l->n_asked == l->asked_room) {
-		l->asked_room = l->asked_room ? 2 * l->asked_room : 16;
-		l->asked = realloc(l->asked, l->asked_room * sizeof(*l->asked));
-		assert_non_null(l->asked);
-	}
-	l->asked[l->n_asked] = (struct asked){
-	    .mode = ev->mode,
-	    .pid = ev->pid,
-	    .flags = l->type == GLOCK_FLOCK ? GLOCK_EXACT : 0,
-	};
-	return l->n_asked++;
-}
-
-/* The holders that are in the queue, in its order. */
-struct open {
-	size_t *asked, n, room;
-};
-
-static void open_add(struct open *o, size_t asked)
-{
-	if (o->n == o->room) {
-		o->room = o->room ? 2 * o->room : 16;
-		o->asked = realloc(o->asked, o->room * sizeof(*o->asked));
-		assert_non_null(o->asked);
-	}
-	o->asked[o->n++] = asked;
-}
-
-static void open_remove(struct open *o, size_t i)
-{
-	memmove(o->asked + i, o->asked + i + 1, (--o->n - i) * sizeof(*o->asked));
-}
-
-/* Returns the place of the first waiter (of that mode, if it is not UN), or NONE. */
-static ssize_t first_waiter(const struct lifetime *l, const struct open *o, enum glock_mode mode)
-{
-	for (size_t i = 0; i < o->n; i++) {
-		const struct asked *a = &l->asked[o->asked[i]];
-
-		if (!a->granted && (mode == GLOCK_UN || a->mode == mode))
-			return (ssize_t)i;
-	}
-	return NONE;
-}
-
-/*
- * Returns the place of the holder that leaves. A granted holder of the task comes first, then a
- * waiter of the task. A worker refuses waiters. Another task may have begun the holder.
- */
-static ssize_t leaver(const struct lifetime *l, const struct open *o, const struct event *ev)
-{
-	ssize_t best = NONE;
-	int best_rank = 0;
-
-	for (size_t i = 0; i < o->n; i++) {
-		const struct asked *a = &l->asked[o->asked[i]];
-		bool own = a->pid == ev->pid;
-		int rank = own ? 4 + a->granted : a->granted != ev->by_worker ? 3 : 2;
-
-		if (a->mode == ev->mode && rank > best_rank) {
-			best = (ssize_t)i;
-			best_rank = rank;
-		}
-	}
-	return best;
-}
-
 static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enum glock_mode state)
 {
-	ssize_t place = first_waiter(l, o, ev->mode);
+	ssize_t place = open_first_waiter(l, o, ev->mode);
 	bool joins = false;
 
 	if (place == NONE) { /* it waited when the trace began */
-		open_add(o, add_asked(l, ev));
+		open_add(o, asked_add(l, ev));
 		place = (ssize_t)o->n - 1;
 		l->asked[l->n_asked - 1].before = true;
 	}
@@ -242,13 +46,32 @@ static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enu
 	l->asked[ev->asked].granted = true;
 }
 
+/*
+ * Tells whether a waiter gives up, as a rename does after a while. A refused waiter is taken out by
+ * a worker, or by the task that has just run the queue, because it has queued a holder. GFS2 has no
+ * try for an inode in EX.
+ */
+static bool gives_up(const struct lifetime *l, const struct event *ev)
+{
+	const struct event *last = ev;
+
+	if (l->type == GLOCK_INODE && ev->mode == GLOCK_EX)
+		return true;
+	if (l->asked[ev->asked].pid != ev->pid)
+		return false;
+	while (--last >= l->events && last->pid == ev->pid && !ev->by_worker)
+		if (last->kind == EV_QUEUE)
+			return false;
+	return true;
+}
+
 static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, bool nocache)
 {
-	ssize_t place = leaver(l, o, ev);
+	ssize_t place = open_leaver(l, o, (size_t)(ev - l->events));
 	struct asked *a;
 
 	if (place == NONE) { /* it held the glock when the trace began */
-		ev->asked = add_asked(l, ev);
+		ev->asked = asked_add(l, ev);
 		a = &l->asked[ev->asked];
 		a->before = a->held = a->granted = true;
 	} else {
@@ -256,9 +79,11 @@ static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, boo
 		a = &l->asked[ev->asked];
 		open_remove(o, (size_t)place);
 	}
-	a->gone = true;
-	if (!a->granted)
+	a->cancelled = !a->granted && gives_up(l, ev);
+	if (!a->granted && !a->cancelled)
 		a->flags |= GLOCK_TRY_1CB;
+	if (a->flags & GLOCK_TRY_1CB && l->type == GLOCK_INODE && a->mode == GLOCK_SH)
+		a->flags |= GLOCK_ANY; /* GFS2 has no other try for an inode */
 	if (nocache)
 		a->flags |= GLOCK_NOCACHE;
 }
@@ -268,12 +93,23 @@ static void on_state(struct lifetime *l, const struct event *ev, ssize_t asker)
 {
 	enum glock_mode wanted = ev->from == ev->mode ? ev->target : ev->mode;
 
-	if (asker == NONE || has(ev, 'p') || wanted == GLOCK_UN)
+	if (asker == NONE || wanted == GLOCK_UN)
 		return;
+	if (event_has(ev, 'p') && ev->from != GLOCK_UN)
+		return; /* a demote is no try before it asks again, from UN */
 	if (ev->from == GLOCK_EX)
 		l->asked[asker].flags |= GLOCK_EXACT;
-	else if (!has(ev, 'b'))
+	else if (!event_has(ev, 'b'))
 		l->asked[asker].flags |= GLOCK_TRY_1CB;
+}
+
+/* Opens the older holders in the order of their queue, with the granted ones first. */
+static void open_older(const struct lifetime *l, struct open *o)
+{
+	for (int held = 1; held >= 0; held--)
+		for (size_t i = 0; i < l->n_asked; i++)
+			if (l->asked[i].before && l->asked[i].held == held)
+				open_add(o, i);
 }
 
 static void find_holders(struct lifetime *l)
@@ -282,12 +118,13 @@ static void find_holders(struct lifetime *l)
 	enum glock_mode state = l->before;
 	ssize_t asker = NONE;
 
+	open_older(l, &open);
 	for (size_t i = 0; i < l->n; i++) {
 		struct event *ev = &l->events[i], *last = i ? ev - 1 : NULL;
 
 		switch (ev->kind) {
 		case EV_QUEUE:
-			ev->asked = add_asked(l, ev);
+			ev->asked = asked_add(l, ev);
 			open_add(&open, ev->asked);
 			break;
 		case EV_PROMOTE:
@@ -297,8 +134,9 @@ static void find_holders(struct lifetime *l)
 			on_dequeue(l, &open, ev, last && last->kind == EV_DEMOTE && !last->remote);
 			break;
 		case EV_REQUEST:
-			asker = first_waiter(l, &open, GLOCK_UN);
+			asker = open_first_waiter(l, &open, GLOCK_UN);
 			asker = asker == NONE ? NONE : (ssize_t)open.asked[asker];
+			ev->asked = (size_t)asker;
 			break;
 		case EV_STATE:
 			on_state(l, ev, asker);
@@ -314,8 +152,81 @@ static void find_holders(struct lifetime *l)
 	free(open.asked);
 }
 
+/*
+ * Marks tries that no line shows. A try that does not fit fails before it is queued if the bit lock
+ * is taken and a holder or waiter is no try. So all are tries if it was queued nevertheless.
+ */
+static bool find_more_tries(struct lifetime *l)
+{
+	struct open open = {0};
+	enum glock_mode state = l->before;
+	bool changing = false, found = false;
+	size_t asker = SIZE_MAX;
+
+	open_older(l, &open);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind == EV_REQUEST) {
+			changing = true;
+			asker = ev->asked;
+		}
+		if (ev->kind == EV_STATE) {
+			changing = ev->mode != ev->target && asker < l->n_asked &&
+				   !(l->asked[asker].flags & GLOCK_TRY_1CB);
+			state = ev->mode;
+		}
+		if (ev->kind == EV_QUEUE && changing && state != ev->mode &&
+		    (l->asked[ev->asked].flags & (GLOCK_TRY_1CB | GLOCK_ANY)) == GLOCK_TRY_1CB)
+			for (size_t k = 0; k < open.n; k++) {
+				found |= !(l->asked[open.asked[k]].flags & GLOCK_TRY_1CB);
+				l->asked[open.asked[k]].flags |= GLOCK_TRY_1CB;
+			}
+		if (ev->kind == EV_QUEUE)
+			open_add(&open, ev->asked);
+		for (size_t k = 0; ev->kind == EV_DEQUEUE && k < open.n; k++)
+			if (open.asked[k] == ev->asked)
+				open_remove(&open, k);
+	}
+	free(open.asked);
+	return found;
+}
+
+/* Makes the orphans the oldest holders. The first ones to leave were granted. */
+static void add_orphans(struct lifetime *l, size_t waiting)
+{
+	size_t n = l->n_orphans;
+
+	while (l->n_asked < l->n_older + n)
+		asked_add(l, &l->events[0]);
+	memmove(l->asked + n, l->asked, l->n_older * sizeof(*l->asked));
+	for (size_t i = 0; i < n; i++)
+		l->asked[i] = (struct asked){
+		    .mode = l->orphans[i].mode,
+		    .pid = l->orphans[i].pid,
+		    .flags = l->type == GLOCK_FLOCK ? GLOCK_EXACT : 0,
+		    .before = true,
+		    .held = i + waiting < n,
+		};
+}
+
+void infer_waiting(struct lifetime *l, size_t waiting)
+{
+	if (l->n_asked > l->n_older) /* not the first time */
+		memmove(l->asked, l->asked + l->n_orphans, l->n_older * sizeof(*l->asked));
+	l->n_asked = l->n_older;
+	if (l->n)
+		add_orphans(l, waiting);
+	for (size_t i = 0; i < l->n_asked; i++)
+		l->asked[i].granted = l->asked[i].held;
+	find_holders(l);
+	while (find_more_tries(l))
+		;
+}
+
 void infer(struct lifetime *l, const char *after)
 {
+	find_orphans(l);
 	find_beginning(l, after);
-	find_holders(l);
+	infer_waiting(l, 0);
 }

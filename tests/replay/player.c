@@ -8,32 +8,13 @@
 #include "glock/state/work.h"
 
 #include "check.h"
-#include "player.h"
+#include "player_impl.h"
 
 #include <stdarg.h>
 
 enum { LONG_AGO = 1000000000 };
 
-struct player {
-	struct glock__lockman lm;
-	struct glock_space *space;
-	struct glock *gl;
-	int64_t now;
-	struct glock__lm_lock *open;     /* the request that waits for its reply */
-	struct glock__lm_lock *unlocked; /* the unlock that waits for its reply */
-	struct glock_holder *holders; /* of each holder in the trace */
-	uint64_t cursor;
-	const struct lifetime *l;
-	size_t at;       /* the next event */
-	size_t expected; /* lines of the kernel so far */
-	bool in_xmote;   /* the library prepares the cache */
-	int64_t timer;   /* the time at which the timer of this work fired; 0: no timer */
-	int64_t overdue; /* the time of a timer that the kernel had not run yet; 0: none */
-	int64_t seen;    /* by how much that timer is late, as far as the lines show */
-	struct played *out;
-};
-
-static struct player pl;
+struct player pl;
 
 static void __attribute__((format(printf, 2, 3))) stop(const struct event *ev, const char *fmt, ...)
 {
@@ -69,21 +50,21 @@ static void lm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	pl.unlocked = lk;
 }
 
-static void answer(int status)
+void player_answer(int status, unsigned int flags)
 {
 	struct glock__lm_lock *lk = pl.open;
 
 	pl.open = NULL;
 	if (!status)
 		lk->id = 1;
-	pl.lm.events->reply(lk, status, 0);
+	pl.lm.events->reply(lk, status, flags);
 }
 
 static void lm_leave(struct glock__lockman *lm, bool failed)
 {
 	(void)lm, (void)failed;
 	if (pl.open)
-		answer(-ENODEV);
+		player_answer(-ENODEV, 0);
 	if (pl.unlocked)
 		pl.lm.events->reply(pl.unlocked, -GLOCK__DLM_EUNLOCK, 0);
 	pl.unlocked = NULL;
@@ -126,7 +107,7 @@ static const struct glock__env env = {.now = now, .random = dice, .cpu = cpu, .c
 
 static void play_one(void);
 
-static void note_late(int64_t ns)
+void player_note_late(int64_t ns)
 {
 	struct played *p = pl.out;
 
@@ -150,7 +131,8 @@ static int prepare(struct glock *gl, enum glock_mode to, unsigned int sync)
 	if (pl.at < pl.l->n && pl.l->events[pl.at].time > pl.now)
 		pl.now = pl.l->events[pl.at].time;
 	if (pl.timer)
-		note_late(pl.now - pl.timer);
+		player_note_late(pl.now - pl.timer);
+	pl.timer = 0;
 	pl.in_xmote = false;
 	return 0;
 }
@@ -159,7 +141,7 @@ static int prepare(struct glock *gl, enum glock_mode to, unsigned int sync)
  * Runs the work of the glock, because the kernel's runs now. In the kernel an old timer may begin
  * work for which no reason is left.
  */
-static void work(void)
+void player_work(void)
 {
 	if (pl.gl && pl.l) {
 		gl_lock(pl.gl);
@@ -167,6 +149,13 @@ static void work(void)
 		gl_unlock(pl.gl);
 	}
 	assert_true(glock_dispatch(pl.space) >= 0);
+}
+
+void player_run_queue(void)
+{
+	gl_lock(pl.gl);
+	glock__run_queue(pl.gl, false);
+	gl_unlock(pl.gl);
 }
 
 /* ---- the library's trace ---- */
@@ -194,111 +183,6 @@ static bool is_behind(void)
 	return pl.out->n < pl.expected;
 }
 
-/* ---- the timer of a hold time ---- */
-
-static bool is_pending(void)
-{
-	return pl.gl && pl.gl->flags & GLOCK__F_PENDING_DEMOTE;
-}
-
-/* Tells whether the library would grant a holder if that one came now. */
-static bool would_grant(const struct event *ev)
-{
-	struct glock__holder *first;
-	struct glock_holder gh;
-	bool fits;
-
-	glock_holder_init(&gh, pl.gl, ev->mode, pl.l->asked[ev->asked].flags);
-	gl_lock(pl.gl);
-	first = glock__first_waiter(pl.gl);
-	fits = glock__may_grant(pl.gl, first ? first : gh_of(&gh));
-	gl_unlock(pl.gl);
-	return fits;
-}
-
-enum fired { UNKNOWN, FIRED, NOT_FIRED };
-
-/*
- * Tells whether the kernel's timer had made a pending demote due before this event. The letter d is
- * gone then, and no holder is granted.
- */
-static enum fired kernel_fired(const struct event *ev)
-{
-	const struct event *next = pl.at + 1 < pl.l->n ? ev + 1 : NULL;
-
-	switch (ev->kind) {
-	case EV_DEMOTE:
-		/* While a reply waits, a demand sets d itself. So an earlier one set D. */
-		if (strchr(ev->flags, 'D') && strchr(ev->flags, 'r') && !strchr(ev->flags, 'p'))
-			return FIRED;
-		/* fall through */
-	case EV_STATE:
-		return strchr(ev->flags, 'd') ? NOT_FIRED : FIRED;
-	case EV_QUEUE:
-		if (next && next->kind == EV_PROMOTE)
-			return NOT_FIRED;
-		return next && would_grant(ev) ? FIRED : UNKNOWN;
-	case EV_REPLY: /* a timer that fires later handles the reply first, with the letter d */
-		while (next && next < pl.l->events + pl.l->n && !*next->flags)
-			next++;
-		return next && next < pl.l->events + pl.l->n ? kernel_fired(next) : UNKNOWN;
-	case EV_PUT:
-		return FIRED;
-	default:
-		return UNKNOWN;
-	}
-}
-
-/* Runs the work of a timer. The kernel had run it by now. */
-static void fire(int64_t timer)
-{
-	size_t noted = pl.out->n_late;
-	int64_t seen = pl.seen;
-
-	pl.timer = timer;
-	pl.overdue = pl.seen = 0;
-	work();
-	pl.timer = 0;
-	if (seen && noted == pl.out->n_late)
-		note_late(seen);
-}
-
-/* Returns the end of the hold time for which a demote waits; INT64_MAX: none waits. */
-static int64_t hold_end(void)
-{
-	int64_t end = INT64_MAX;
-
-	if (!is_pending() || (pl.gl->state == GLOCK_UN && pl.gl->flags & GLOCK__F_LOCK))
-		return end;
-	gl_lock(pl.gl);
-	end = gl_record(pl.gl)->granted_at + gl_busy(pl.gl)->hold;
-	gl_unlock(pl.gl);
-	return end;
-}
-
-/*
- * Lets the timer of a hold time fire if a line shows that the kernel's timer has fired. Until then
- * the timer is overdue, because the kernel's fires up to some ticks later.
- */
-static void pass_hold_end(const struct event *ev)
-{
-	int64_t end = hold_end();
-	enum fired fired;
-
-	if (!is_pending())
-		pl.overdue = pl.seen = 0;
-	if (end > ev->time)
-		return;
-	pl.overdue = end;
-	fired = kernel_fired(ev);
-	if (fired == NOT_FIRED)
-		pl.seen = ev->time - end;
-	if (fired != FIRED)
-		return;
-	pl.now = end > pl.now ? end : pl.now;
-	fire(end);
-}
-
 /*
  * Moves the clock; timers fire on the way. Work that was due when the last line had been played is
  * no timer: that work waits for the kernel's.
@@ -308,11 +192,11 @@ static void pass(const struct event *ev)
 	int64_t next;
 
 	if (!pl.in_xmote)
-		pass_hold_end(ev);
-	while (!pl.in_xmote && !is_pending() && (next = glock__work_next(pl.space)) > pl.now &&
-	       next <= ev->time) {
+		player_pass_hold_end(ev);
+	while (!pl.in_xmote && !player_is_pending() &&
+	       (next = glock__work_next(pl.space)) > pl.now && next <= ev->time) {
 		pl.now = next;
-		work();
+		player_work();
 	}
 	if (ev->time > pl.now)
 		pl.now = ev->time;
@@ -320,24 +204,36 @@ static void pass(const struct event *ev)
 
 /* ---- events of the trace ---- */
 
-static void init_holder(size_t i, unsigned int flags)
+/* Tells whether the next step of the queue is a demote, which the kernel leaves to its worker. */
+static bool is_left_to_worker(void)
 {
-	glock_holder_init(&pl.holders[i], pl.gl, pl.l->asked[i].mode,
-			  GLOCK_ASYNC | flags | pl.l->asked[i].flags);
-	glock_holder_owner(&pl.holders[i], i + 1);
+	bool left;
+
+	gl_lock(pl.gl);
+	left = pl.gl->flags & GLOCK__F_DEMOTE && glock__demote_target(pl.gl) != pl.gl->state;
+	gl_unlock(pl.gl);
+	return left;
 }
 
+/* Queues a holder. The kernel's task itself asks the lock manager then, unless a demote is due. */
 static void queue(const struct event *ev)
 {
-	init_holder(ev->asked, 0);
+	player_init_holder(ev->asked, 0);
 	if (glock_nq(&pl.holders[ev->asked]))
 		stop(ev, "the library does not queue it");
+	else if (!pl.in_xmote && !is_left_to_worker() && !(pl.overdue && player_is_pending()))
+		player_run_queue();
 }
 
+/* The kernel's work has begun. It grants, so no timer has fired before. */
 static void promote(void)
 {
-	if (!pl.in_xmote && is_behind())
-		work(); /* the kernel's work has begun */
+	if (pl.in_xmote || !is_behind())
+		return;
+	if (pl.overdue && player_is_pending())
+		player_run_queue();
+	else
+		player_work();
 }
 
 /* Lets a holder go. A refused one has left already, or leaves now in the work. */
@@ -345,14 +241,14 @@ static void dequeue(const struct event *ev)
 {
 	struct glock_holder *gh = &pl.holders[ev->asked];
 
-	if (!pl.l->asked[ev->asked].granted) {
+	if (!pl.l->asked[ev->asked].granted && !pl.l->asked[ev->asked].cancelled) {
 		if (!glock_poll(gh) && !pl.in_xmote)
-			work();
+			player_work();
 		if (!glock_poll(gh))
 			stop(ev, "it leaves here, but was not refused by the library");
 		return;
 	}
-	if (!glock_poll(gh))
+	if (!glock_poll(gh) && !pl.l->asked[ev->asked].cancelled)
 		stop(ev, "it leaves here, but was not granted by the library");
 	(void)glock_dq(gh);
 }
@@ -361,13 +257,29 @@ static void dequeue(const struct event *ev)
 static void request(const struct event *ev)
 {
 	if (!pl.open) {
-		if (pl.overdue && is_pending())
-			fire(pl.overdue);
+		if (!pl.overdue || !player_is_pending())
+			player_work();
+		else if (player_kernel_fired(ev) == NOT_FIRED)
+			player_run_queue(); /* a new holder ran the queue before the timer fired */
 		else
-			work();
+			player_fire(pl.overdue);
 	}
 	if (!pl.open)
 		stop(ev, "the kernel asks the lock manager, the library does not");
+}
+
+/* In the kernel a waiter that gives up goes to the end of the queue, and leaves later. */
+static void move_cancelled(void)
+{
+	struct glock__holder *gh;
+
+	gl_lock(pl.gl);
+	gh = glock__first_waiter(pl.gl);
+	if (gh) {
+		glock__list_del(&gh->list);
+		glock__list_add(&gl_busy(pl.gl)->holders, &gh->list);
+	}
+	gl_unlock(pl.gl);
 }
 
 static void reply(const struct event *ev)
@@ -381,15 +293,21 @@ static void reply(const struct event *ev)
 	} else if (!pl.open) {
 		stop(ev, "a reply to what the library did not ask");
 	} else {
-		answer(ev->status);
+		if (ev->status == ECANCELLED)
+			move_cancelled();
+		player_answer(ev->status, ev->status_flags);
 	}
 }
 
-static void demote_locally(enum glock_mode to)
+/*
+ * Tells whether the demote comes from the kernel's list of idle glocks, or from the end of the
+ * mount. The list's walker holds the bit lock while it asks for the demote.
+ */
+static bool is_idle_demote(const struct event *ev)
 {
-	gl_lock(pl.gl);
-	glock__request_demote(pl.gl, to, 0, false);
-	gl_unlock(pl.gl);
+	const struct event *next = ev + 1 < pl.l->events + pl.l->n ? ev + 1 : NULL;
+
+	return ev->kind == EV_DEMOTE && !ev->remote && (!next || next->kind != EV_DEQUEUE);
 }
 
 /*
@@ -400,12 +318,12 @@ static void demand(const struct event *ev)
 {
 	static const int wants[GLOCK_MODE_MAX] = {
 	    [GLOCK_UN] = 5, [GLOCK_EX] = 5, [GLOCK_DF] = 2, [GLOCK_SH] = 3};
-	const struct event *next = pl.at < pl.l->n ? ev + 1 : NULL;
-
+	if (ev->remote && pl.l->type == GLOCK_INODE && !(pl.gl->flags & GLOCK__F_DEMOTE))
+		player_fit_hold_time(ev);
 	if (ev->remote)
 		pl.lm.events->bast(&pl.gl->lk, wants[ev->mode]);
-	else if (!next || next->kind != EV_DEQUEUE)
-		demote_locally(ev->mode);
+	else if (is_idle_demote(ev))
+		player_demote(ev->mode, strchr(ev->flags, 'l'));
 }
 
 static void on_event(const struct event *ev)
@@ -426,10 +344,10 @@ static void on_event(const struct event *ev)
 	case EV_STATE:
 		if (pl.in_xmote)
 			stop(ev, "a change of state while the library prepares another");
-		else if (pl.overdue && is_pending())
-			fire(pl.overdue); /* the timer's work handles the reply, too */
+		else if (pl.overdue && player_is_pending())
+			player_fire(pl.overdue); /* the timer's work handles the reply, too */
 		else
-			work();
+			player_work();
 		break;
 	case EV_DEMOTE:
 		demand(ev);
@@ -452,8 +370,9 @@ static void step(const struct event *ev)
 		return;
 	}
 	pass(ev);
-	if (ev->kind == EV_DEMOTE && strchr(ev->flags, 'l') && !(pl.gl->flags & GLOCK__F_LOCK))
-		work(); /* the kernel's work has begun */
+	if (ev->kind == EV_DEMOTE && strchr(ev->flags, 'l') && !(pl.gl->flags & GLOCK__F_LOCK) &&
+	    !is_idle_demote(ev))
+		player_work(); /* the kernel's work has begun */
 	if (at != pl.at)
 		return; /* the library played it meanwhile */
 	if (ev->kind == EV_REQUEST)
@@ -465,76 +384,15 @@ static void step(const struct event *ev)
 
 static void play_one(void)
 {
+	int64_t hold = player_hold_time();
+
 	step(&pl.l->events[pl.at]);
 	hear();
+	if (pl.gl && pl.l->type == GLOCK_INODE && player_hold_time() > hold)
+		pl.doubtful += player_hold_time() - hold;
 }
 
 /* ---- a lifetime ---- */
-
-static void ask(struct glock_holder *gh, enum glock_mode mode)
-{
-	glock_holder_init(gh, pl.gl, mode, GLOCK_ASYNC);
-	assert_int_equal(glock_nq(gh), 0);
-	work();
-}
-
-/* Lets the glock hold for that time, and since that time. */
-static void set_hold(const struct lifetime *l, const struct play_options *o, int64_t start)
-{
-	gl_lock(pl.gl);
-	if (o->first_hold)
-		gl_busy(pl.gl)->hold = o->first_hold;
-	if (l->changed)
-		glock__record_edit(pl.gl)->granted_at = l->changed;
-	else if (o->granted_ago && pl.gl->state != GLOCK_UN)
-		glock__record_edit(pl.gl)->granted_at = start - o->granted_ago;
-	gl_unlock(pl.gl);
-}
-
-/* Queues the holders that are older than the trace, with the granted ones first. */
-static void queue_older(const struct lifetime *l)
-{
-	for (int held = 1; held >= 0; held--)
-		for (size_t i = 0; i < l->n_asked; i++)
-			if (l->asked[i].before && l->asked[i].held == held) {
-				init_holder(i, 0);
-				(void)glock_nq(&pl.holders[i]); /* a difference shows later */
-			}
-}
-
-/*
- * Brings the glock to its state at the start of the trace: mode, hold time, holders, and
- * the demand of other nodes.
- */
-static void grow_up(const struct lifetime *l, const struct play_options *o)
-{
-	int64_t start = l->events[0].time;
-	struct glock_holder gh;
-
-	if (l->had_lock) {
-		ask(&gh, l->before == GLOCK_UN ? GLOCK_SH : l->before);
-		answer(0);
-		work();
-		assert_int_equal(glock_wait(&gh, 0, 0), 0);
-		assert_int_equal(glock_dq(&gh), 0);
-	}
-	if (l->had_lock && l->before == GLOCK_UN) {
-		demote_locally(GLOCK_UN);
-		work();
-		answer(0);
-		work();
-	}
-	pl.l = l;
-	pl.now = start - 1;
-	set_hold(l, o, start);
-	queue_older(l);
-	if (l->demanded != GLOCK_EX) {
-		gl_lock(pl.gl);
-		glock__hold_or_demote(pl.gl, l->demanded, false);
-		gl_unlock(pl.gl);
-	}
-	pl.l = NULL;
-}
 
 static void open_space(const struct lifetime *l, const struct play_options *play)
 {
@@ -563,12 +421,14 @@ void play(const struct lifetime *l, const struct play_options *o, struct played 
 	memset(&pl, 0, sizeof(pl));
 	memset(p, 0, sizeof(*p));
 	pl.out = p;
+	pl.tick = 1000000000 / o->hz;
+	pl.adapts = !o->hold;
 	pl.holders = calloc(l->n_asked + 1, sizeof(*pl.holders));
 	assert_non_null(pl.holders);
 	open_space(l, o);
 	assert_int_equal(glock_get(pl.space, l->type, l->number, &pl.gl), 0);
 	if (!l->born)
-		grow_up(l, o);
+		player_grow_up(l, o);
 	hear();
 	for (size_t i = 0; i < p->n; i++)
 		free(p->lines[i]);

@@ -31,6 +31,7 @@ struct played {
 	 */
 	int64_t *late;
 	size_t n_late;
+	unsigned int fitted; /* times that the hold time was fitted to a rename's wait */
 };
 
 struct play_options {

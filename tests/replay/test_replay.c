@@ -30,7 +30,7 @@ enum difference {
 	DIFF_MAX
 };
 
-enum { ROOM = 512 };
+enum { ROOM = 512, ENOUGH = 20 };
 
 static const struct class
 {
@@ -78,7 +78,7 @@ static void split(const char *line, char rest[ROOM], char letters[ROOM])
 }
 
 struct result {
-	unsigned int lines, same[EV_KINDS], letters[DIFF_MAX];
+	unsigned int lines, same[EV_KINDS], letters[DIFF_MAX], fitted;
 	const struct event *differs; /* the first line that differs */
 	char ours[ROOM];
 	int64_t *late;
@@ -94,7 +94,8 @@ static const char *const kind_names[EV_KINDS] = {
 /* Class d allows only these differences: 'd' beside 'D', or a 'd' left over after the demote. */
 static bool pending_may_differ(const char *kernel_line, const char *kernel_letters)
 {
-	return strchr(kernel_letters, 'D') || strstr(kernel_line, " dmt:EX ");
+	return strchr(kernel_letters, 'D') || strstr(kernel_line, " dmt:EX ") ||
+	       strstr(kernel_line, " => IV ");
 }
 
 static bool same_letters(const struct event *ev, const char *kernel, const char *ours,
@@ -138,11 +139,11 @@ struct node {
 
 static struct node nodes[NODES];
 static size_t n_nodes;
-static const char *folder; /* from the command line; NULL: the recording of the tests */
+static const char *folder; /* from the command line; NULL: the first recording of the tests */
 static unsigned int hz = 250;
 
-#define EACH_LIFETIME(node, i)                                                                     \
-	for (struct node *node = nodes; node < nodes + n_nodes; node++)                            \
+#define EACH_LIFETIME(node, i)                                          \
+	for (struct node *node = nodes; node < nodes + n_nodes; node++) \
 		for (size_t i = 0; i < node->trace.n; i++)
 
 static void compare(const struct lifetime *l, const struct played *p, struct result *r)
@@ -197,6 +198,7 @@ static struct result run(const struct lifetime *l, const struct play_options *o)
 		return r; /* only the end of a change */
 	play(l, o, &p);
 	compare(l, &p, &r);
+	r.fitted = p.fitted;
 	r.late = p.late;
 	r.n_late = p.n_late;
 	p.late = NULL;
@@ -204,35 +206,67 @@ static struct result run(const struct lifetime *l, const struct play_options *o)
 	return r;
 }
 
-/*
- * Plays a lifetime. If it began before the trace, its hold time is unknown. Other nodes wanted it,
- * so the shortest one is likely. If that differs, each number of ticks is tried, and then each time
- * of the last grant.
- */
-static struct result run_with_unknowns(const struct lifetime *l, int64_t hold)
+/* Keeps the better one of two results, and frees the other one. */
+static bool keep_better(struct result *best, struct result *r)
 {
-	int64_t tick = 1000000000 / hz, most = hz / 5;
-	struct play_options o = {.hz = hz, .hold = hold};
-	bool unknown = !l->born && l->fought && l->type == GLOCK_INODE && !hold;
-	struct result r, best;
+	bool better = best->differs && (!r->differs || sum(r->same) > sum(best->same));
 
-	o.first_hold = unknown ? 10 * tick : 0;
-	best = run(l, &o);
-	for (int64_t ago = 0; unknown && best.differs && ago <= most; ago++)
-		for (int64_t first = 10; best.differs && first <= most; first++) {
-			o.first_hold = first * tick;
-			o.granted_ago = ago * tick;
-			r = run(l, &o);
-			if (!r.differs || sum(r.same) > sum(best.same)) {
-				free(best.late);
-				best = r;
-			} else {
-				free(r.late);
-			}
+	if (better) {
+		free(best->late);
+		*best = *r;
+	} else {
+		free(r->late);
+	}
+	return better;
+}
+
+/*
+ * Tries each hold time in ticks, and then each time of the last grant. Other nodes wanted the
+ * glock, so the shortest hold time is likely.
+ */
+static void try_hold_times(const struct lifetime *l, struct play_options *o, struct result *best)
+{
+	int64_t tick = 1000000000 / hz, most = hz / 5, longest_ago = l->changed ? 0 : most;
+
+	for (int64_t ago = 0; best->differs && ago <= longest_ago; ago++)
+		for (int64_t first = 10; best->differs && first <= most; first++) {
+			struct result r;
+
+			o->first_hold = first * tick;
+			o->granted_ago = ago * tick;
+			r = run(l, o);
+			(void)keep_better(best, &r);
 		}
-	if (unknown && !best.differs && o.first_hold != 10 * tick)
-		printf("# glock %u:%" PRIu64 " began with a hold time of %d ticks\n", l->type,
-		       l->number, (int)(o.first_hold / tick));
+}
+
+/*
+ * Plays a lifetime. If it began before the trace, its hold time is unknown, and it is unknown
+ * which of its holders waited then.
+ */
+static struct result run_with_unknowns(struct lifetime *l, int64_t hold)
+{
+	int64_t tick = 1000000000 / hz;
+	bool unknown = !l->born && l->fought && l->type == GLOCK_INODE && !hold;
+	struct play_options o = {.hz = hz, .hold = hold, .first_hold = unknown ? 10 * tick : 0};
+	struct result best = run(l, &o);
+	size_t waiting = 0;
+
+	for (size_t w = 1; best.differs && w <= l->n_orphans; w++) {
+		struct result r;
+
+		infer_waiting(l, w);
+		r = run(l, &o);
+		if (keep_better(&best, &r))
+			waiting = w;
+	}
+	if (l->n_orphans)
+		infer_waiting(l, waiting);
+	if (unknown && best.differs) {
+		try_hold_times(l, &o, &best);
+		if (!best.differs)
+			printf("# glock %u:%" PRIu64 " began with a hold time of %d ticks\n",
+			       l->type, l->number, (int)(o.first_hold / tick));
+	}
 	return best;
 }
 
@@ -265,7 +299,9 @@ static void load_node(const char *dir, const char *name)
 /* Loads the trace of each node: DIR/NODE/trace, or the one trace DIR/trace. */
 static int load(void **state)
 {
-	const char *dir = folder ? folder : capture_dir("gfs2-trace");
+	const char *dir = !folder                ? capture_dir("gfs2-trace")
+			  : access(folder, R_OK) ? capture_dir(folder)
+						 : folder;
 	struct dirent **names;
 	char path[PATH_MAX];
 	int n = scandir(dir, &names, NULL, alphasort);
@@ -315,6 +351,7 @@ static unsigned int tell_node(const struct node *node, struct result *all)
 		born += node->trace.lifetimes[i].born;
 		died += node->trace.lifetimes[i].died;
 		lines += r->lines;
+		all->fitted += r->fitted;
 		same += sum(r->same);
 		for (int k = 0; k < EV_KINDS; k++)
 			all->same[k] += r->same[k];
@@ -350,6 +387,8 @@ static void replay_every_lifetime(void **state)
 	for (int k = 0; k < DIFF_MAX; k++)
 		printf("#   %6u flag %c missing: %s\n", all.letters[k], classes[k].letter,
 		       classes[k].reason);
+	printf("#   %6u hold times fitted to a rename that waited for several glocks\n",
+	       all.fitted);
 	assert_true(lifetimes > 0);
 	assert_int_equal(differ, 0);
 }
@@ -434,19 +473,16 @@ static void note_all(struct lateness *late, const struct result *r)
 	qsort(late->ns, late->n, sizeof(*late->ns), by_size);
 }
 
-/*
- * Tells whether the hold times ended when the kernel's did. In most cases the kernel asks at most
- * three ticks later. One tick is to round, one to begin, and one to get to it. A worker that
- * writes back for another glock may be later.
- */
-static bool in_time(const struct lateness *late)
+static int64_t median(const struct lateness *late)
 {
-	return !late->n || (late->ns[0] >= 0 && late->ns[late->n / 2] < 3 * 1000000000LL / hz);
+	return late->n ? late->ns[late->n / 2] : 0;
 }
 
 /*
  * A hold time ended without a holder, and the kernel gave way then. It did so not before the
- * library would have, and at most some of its ticks later.
+ * library would have. On the machines of the tests' own recording the kernel asks at most three
+ * ticks later in most cases. One tick is to round, one to begin, and one to get to it. On a machine
+ * with other work the worker is later.
  */
 static void replay_hold_times(void **state)
 {
@@ -465,20 +501,20 @@ static void replay_hold_times(void **state)
 		       "(least), %.1f ms (median), %.1f ms (9 of 10), %.1f ms (most)\n",
 		       late.n, (double)late.ns[0] / 1e6, (double)late.ns[late.n / 2] / 1e6,
 		       (double)late.ns[late.n * 9 / 10] / 1e6, (double)late.ns[late.n - 1] / 1e6);
-	assert_true(in_time(&late));
-	assert_true(late.n || folder);
+	assert_true(!late.n || late.ns[0] >= 0);
+	assert_true(folder || (late.n && median(&late) < 3 * 1000000000LL / hz));
 	free(late.ns);
 }
 
-/* Tells whether the trace fits that hold time of glocks of inodes. */
-static bool fits(int64_t hold)
+/* Tells whether the trace fits that hold time of glocks of inodes as well as it fits Linux's. */
+static bool fits(int64_t hold, int64_t linux_median)
 {
 	struct lateness late = {0};
 	bool same = true;
 
 	EACH_LIFETIME(node, i)
 	{
-		const struct lifetime *l = &node->trace.lifetimes[i];
+		struct lifetime *l = &node->trace.lifetimes[i];
 		struct result r;
 
 		if (!same || !l->fought || l->type != GLOCK_INODE)
@@ -488,7 +524,7 @@ static bool fits(int64_t hold)
 		note_all(&late, &r);
 		free(r.late);
 	}
-	same = same && in_time(&late);
+	same = same && median(&late) <= linux_median;
 	free(late.ns);
 	return same;
 }
@@ -497,20 +533,28 @@ static bool fits(int64_t hold)
 static void replay_sees_wrong_hold_times(void **state)
 {
 	static const int64_t wrong[] = {GLOCK_HOLD_NONE, 10000000, 80000000};
-	bool any = false;
+	struct lateness late = {0};
+	int64_t linux_median;
+	size_t n;
 
 	(void)state;
 	EACH_LIFETIME(node, i)
 	{
-		any |= node->results[i].n_late > 0;
+		note_all(&late, &node->results[i]);
 	}
-	if (!any)
-		skip(); /* no hold time ended in this trace */
+	linux_median = median(&late);
+	n = late.n;
+	free(late.ns);
+	if (n < ENOUGH)
+		skip(); /* too few hold times ended in this trace */
 	for (size_t w = 0; w < ARRAY_SIZE(wrong); w++)
-		assert_false(fits(wrong[w]));
+		assert_false(fits(wrong[w], linux_median));
 }
 
-/* Usage: test_replay [FOLDER [HZ]]. FOLDER has NODE/trace(.xz), perhaps with NODE/glocks.after. */
+/*
+ * Usage: test_replay [FOLDER [HZ]]. FOLDER has NODE/trace(.xz), perhaps with NODE/glocks.after.
+ * Otherwise FOLDER is the name of a recording of the tests.
+ */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {

@@ -80,8 +80,8 @@ static void parse_rest(struct event *ev, const char *rest)
 		ok = parse_demote(ev, rest);
 		break;
 	case EV_REPLY:
-		ok = sscanf(rest, "status:%d flags:%*s tdiff:%" SCNd64, &ev->status,
-			    &ev->round_trip) == 2;
+		ok = sscanf(rest, "status:%d flags:%x tdiff:%" SCNd64, &ev->status,
+			    &ev->status_flags, &ev->round_trip) == 3;
 		break;
 	default:
 		flags = strstr(rest, "flags:");
@@ -124,8 +124,7 @@ static bool parse_line(char *line, unsigned int number, struct event *ev)
 	bracket = strstr(line, " [");
 	glock = strstr(name, " glock ");
 	device = strchr(ev->text, ':');
-	if (!bracket || !glock || !device ||
-	    sscanf(device, ": %u,%u", &ev->major, &ev->minor) != 2)
+	if (!bracket || !glock || !device || sscanf(device, ": %u,%u", &ev->major, &ev->minor) != 2)
 		fail_msg("line %u of the trace: %s", number, line);
 	for (task = bracket; task > line && task[-1] != '-'; task--)
 		;
@@ -182,6 +181,7 @@ static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 	bool unlocked = ev->kind == EV_REPLY && ev->status == EUNLOCKED;
 	struct lifetime *l;
 	size_t *place;
+	bool follows;
 
 	grow_table(t);
 	place = place_of(t, ev);
@@ -190,12 +190,16 @@ static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 		return l;
 	if (unlocked)
 		return NULL;
+	follows = l && !l->cut;
 	if (!(t->n & (t->n + 1))) /* room for the next power of two */
 		t->lifetimes = realloc(t->lifetimes, 2 * (t->n + 1) * sizeof(*l));
 	assert_non_null(t->lifetimes);
 	l = &t->lifetimes[t->n++];
-	*l = (struct lifetime){
-	    .type = ev->type, .number = ev->number, .major = ev->major, .minor = ev->minor};
+	*l = (struct lifetime){.type = ev->type,
+			       .number = ev->number,
+			       .major = ev->major,
+			       .minor = ev->minor,
+			       .follows = follows};
 	*place = t->n;
 	return l;
 }
@@ -271,6 +275,7 @@ void trace_free(struct trace *t)
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->lifetimes[i].events);
 		free(t->lifetimes[i].asked);
+		free(t->lifetimes[i].orphans);
 	}
 	free(t->lifetimes);
 	free(t->table);

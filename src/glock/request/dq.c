@@ -113,7 +113,9 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	glock__fail(gl, gh, -ECANCELED);
 	if (first)
 		glock__cancel_request(gl);
-	if (!FAULT(CANCEL_RUNS_NO_QUEUE))
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		run_queue_as_linux(gl);
+	else if (!FAULT(CANCEL_RUNS_NO_QUEUE))
 		glock__run_queue(gl, true);
 	return true;
 }

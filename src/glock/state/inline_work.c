@@ -24,7 +24,8 @@
 bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 {
 	struct glock__tls *tls = glock__tls();
-	bool is_try = own && own->flags & GLOCK__TRIES;
+	bool is_try =
+	    own && own->flags & GLOCK__TRIES && !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
 
 	if ((!gl_space(gl)->work.have_thread && !is_try) || tls->deferred.gl || glock__in_work())
 		return false;

@@ -387,7 +387,9 @@ bool glock__promote(struct glock *gl, bool nonblock)
 			if (!is_held(gl))
 				break;
 			glock__fail_waiters(gl, -EBUSY, true);
-			if (glock__first_waiter(gl) == gh)
+			/* Linux 6.1 stops here, also if gh was a try and the next waiter fits. */
+			if (glock__first_waiter(gl) == gh ||
+			    gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 				break;
 			continue; /* gh was a try itself, and the next waiter may fit */
 		}

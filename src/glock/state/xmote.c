@@ -101,16 +101,32 @@ static bool gave_up_on_the_way(const struct glock *gl)
 	       !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
 }
 
+static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__holder *gh);
+
+/*
+ * In Linux 6.1 the queue does not run after a cancelled request. The next waiter asks at once. Also
+ * a demand waits for that. Returns false elsewhere, and if no waiter needs a request.
+ */
+static bool asks_again_at_once(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) || !gh || gh->mode == gl->state)
+		return false;
+	gl_busy(gl)->target = gh->mode;
+	xmote_for(gl, gh->mode, gh);
+	return true;
+}
+
 /* Goes on after a reply that did not lead to the wanted mode. */
 static void failed(struct glock *gl, enum glock__reply reply)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
-	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
+	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS, refused;
 
 	if (!demoting) {
-		bool refused =
-		    gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
-		    reply != GLOCK__CANCELED;
+		if (reply == GLOCK__CANCELED && asks_again_at_once(gl, gh))
+			return;
+		refused = gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
+			  reply != GLOCK__CANCELED;
 
 		if (!gh || refused || reply == GLOCK__CANCELED || reply == GLOCK__ERROR) {
 			if (reply == GLOCK__ERROR)
@@ -131,11 +147,16 @@ static void failed(struct glock *gl, enum glock__reply reply)
 		gl_busy(gl)->more->counts.conversions_failed++;
 	else if (gave_up_on_the_way(gl))
 		glock__demote_done(gl);
-	/* SH or DF on this node is in the way of another node. Give it up, then ask again. */
-	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
-				 FAULT(REFUSED_CONVERSION_KEEPS_MODE)
-			     ? gl_busy(gl)->target
-			     : GLOCK_UN);
+	/*
+	 * SH or DF on this node is in the way of another node. Give it up, then ask again. In Linux
+	 * 6.1 a demote that asks again is a try if the first waiter is one.
+	 */
+	xmote_for(gl,
+		  gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
+			  FAULT(REFUSED_CONVERSION_KEEPS_MODE)
+		      ? gl_busy(gl)->target
+		      : GLOCK_UN,
+		  demoting && !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ? NULL : gh);
 }
 
 /*
@@ -386,11 +407,10 @@ void glock__xmote_blocking(struct glock *gl, enum glock_mode to, unsigned int tr
 		gl->flags |= GLOCK__F_BLOCKING;
 }
 
-void glock__xmote(struct glock *gl, enum glock_mode to)
+/* Changes the state for the waiter gh; NULL: for a demand. A try asks without waiting. */
+static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__holder *gh)
 {
-	struct glock__holder *gh = glock__first_waiter(gl);
-	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
-	unsigned int tries = gh && !demoting ? gh->flags & GLOCK__TRIES : 0;
+	unsigned int tries = gh ? gh->flags & GLOCK__TRIES : 0;
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
@@ -402,6 +422,11 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 	}
 	gl_busy(gl)->req = to;
 	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
+}
+
+void glock__xmote(struct glock *gl, enum glock_mode to)
+{
+	xmote_for(gl, to, gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS ? NULL : glock__first_waiter(gl));
 }
 
 void glock__cancel_request(struct glock *gl)
