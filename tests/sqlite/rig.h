@@ -25,6 +25,10 @@ struct test {
 	{                         \
 #name, name, NULL \
 	}
+#define ROOT(name)                  \
+	{                           \
+#name, name, "root" \
+	}
 
 /* Runs all tests, or answers as a peer. The arguments are those of main(). */
 int run_tests(int argc, char **argv, const struct test *tests, size_t n);

@@ -476,10 +476,6 @@ static void no_name_and_memory_work_by_uri(void)
 
 int main(int argc, char **argv)
 {
-#define ROOT(name)                  \
-	{                           \
-#name, name, "root" \
-	}
 #define MOUNT(name)                  \
 	{                            \
 #name, name, "mount" \

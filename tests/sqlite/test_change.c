@@ -423,8 +423,7 @@ int main(int argc, char **argv)
 	    TEST(a_reader_is_seen_after_a_connection_that_writes_comes),
 	    TEST(without_interop_a_dying_writer_is_not_taken_for_a_living_one),
 	    TEST(a_transaction_whose_lock_is_lost_reads_no_more),
-	    {"a_plain_writer_of_another_pid_namespace_comes_to_its_turn",
-	     a_plain_writer_of_another_pid_namespace_comes_to_its_turn, "root"},
+	    ROOT(a_plain_writer_of_another_pid_namespace_comes_to_its_turn),
 	    TEST(a_thread_that_sleeps_leaves_the_connection_to_others),
 	    TEST(a_second_copy_of_sqlite_is_refused),
 	};
