@@ -95,7 +95,7 @@ static void two_uses(int64_t gap)
 }
 
 /*
- * The hold time is 19 times the gain of a use that follows soon: 19 (H - z). The chance is 1 but
+ * The hold time is 19.2 times the gain of a use that follows soon: 19.2 (H - z). The chance is 1 but
  * for a part in 65536, which costs less than 0.1 % here.
  */
 static void policy_less_the_gap(void **state)
@@ -103,7 +103,7 @@ static void policy_less_the_gap(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 5 * 4}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 19 * H / 5 - H / 1000, 19 * H / 5);
+	assert_in_range(glock__look(gl).hold, 192 * H / 50 - H / 1000, 192 * H / 50);
 }
 
 /* Half of the gaps are short. So each use that comes pays for one wait of 0.75 H in vain. */
@@ -112,7 +112,7 @@ static void policy_less_the_waits_in_vain(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {32768}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 19 * (H - H / 10 - H / 4 * 3));
+	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 4 * 3) / 10);
 }
 
 /* The cost of a hand-over has two parts. The second is over when the hold time begins. */
@@ -121,7 +121,7 @@ static void policy_adds_the_reading_in(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.release = H, .enter = H, .mean = {H}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 19 * H + H - H / 1000, 19 * H + H);
+	assert_in_range(glock__look(gl).hold, 192 * H / 10 + H - H / 1000, 192 * H / 10 + H);
 }
 
 /* A turn that begins with a grant in SH, and goes on in EX, has two hand-overs. */
@@ -130,8 +130,8 @@ static void policy_two_hand_overs(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.staged = 32768, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 19 * (H + H * (32768 - 4096) / 65536) - H / 1000,
-			19 * (H + H * (32768 - 4096) / 65536));
+	assert_in_range(glock__look(gl).hold, 192 * (H + H * (32768 - 4096) / 65536) / 10 - H / 1000,
+			192 * (H + H * (32768 - 4096) / 65536) / 10);
 }
 
 static void policy_sees_two_hand_overs(void **state)
@@ -279,7 +279,7 @@ static void policy_a_waiter_comes_first(void **state)
 	rig_bast(gl, GLOCK__EX);
 	rig_dq(&gh);
 	assert_null(rig.open);
-	assert_int_equal(glock__look(gl).hold, 19 * H); /* the use is sure to come */
+	assert_int_equal(glock__look(gl).hold, 192 * H / 10); /* the use is sure to come */
 	assert_true(glock_poll(&other));
 	rig_dq(&other);
 	assert_non_null(rig.open);

@@ -11,8 +11,8 @@
  * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
  * for the one that wants to write. In EX two rules count:
  *
- *   1. The glock stays for SHARE * gain after its first use begins. Then hand-overs cost at most
- *      one part in SHARE + 1 of the time. A turn that begins in SH has two hand-overs.
+ *   1. The glock stays for SHARE / 10 * gain after its first use begins. Then hand-overs cost at
+ *      most one part in SHARE / 10 + 1 of the time. A turn that begins in SH has two hand-overs.
  *   2. Within that time an unused glock stays for `patience` after its last use. For each use that
  *      comes, (1 - p) / p waits are in vain, so gain = H - mean - patience * (1 - p) / p. Without a
  *      gain the glock goes at once.
@@ -38,7 +38,7 @@
 #include <assert.h>
 
 enum {
-	SHARE = 19,       /* parts of use for each part of hand-over: 95 % of the limit */
+	SHARE = 192,      /* tenths: parts of use for each part of hand-over, 95 % of the limit */
 	FEW_EX = 2,       /* if less than one use of so many is in EX, only uses in EX count */
 	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
@@ -145,7 +145,7 @@ static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t sa
 	int64_t hold = 0;
 
 	if (saved > 0) /* a turn that begins in SH has two hand-overs */
-		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) + p->enter;
+		hold = SHARE * (saved + hand_over(p) * p->staged / 65536) / 10 + p->enter;
 	if (saved > 0) /* the use after a touch of a mapped page, and one more */
 		hold = later(hold, 2 * patience(p, u));
 	hold = earlier(hold, gl_type(gl)->hold_max);
