@@ -95,8 +95,8 @@ static void two_uses(int64_t gap)
 }
 
 /*
- * The hold time is 19.2 times the gain of a use that follows soon: 19.2 (H - z). The chance is 1 but
- * for a part in 65536, which costs less than 0.1 % here.
+ * The hold time is 19.2 times the gain of a use that follows soon: 19.2 (H - z). The chance is 1
+ * but for a part in 65536, which costs less than 0.1 % here.
  */
 static void policy_less_the_gap(void **state)
 {
@@ -130,7 +130,8 @@ static void policy_two_hand_overs(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.staged = 32768, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 192 * (H + H * (32768 - 4096) / 65536) / 10 - H / 1000,
+	assert_in_range(glock__look(gl).hold,
+			192 * (H + H * (32768 - 4096) / 65536) / 10 - H / 1000,
 			192 * (H + H * (32768 - 4096) / 65536) / 10);
 }
 
