@@ -26,7 +26,10 @@ echo "$(date +%F), Linux $(uname -r), $(nproc) CPUs, load: $(cut -d' ' -f1-3 /pr
 awk -F'\t' '
 BEGIN { printf "%-50s %12s %12s %8s %8s\n", "", "glock", "peer", "ratio", "limit" }
 {
-	limit = $1 ~ /^(libglock.so: )?pair .*mutex/ ? 1.3 : $1 ~ /8 glocks/ ? 1.1 : $1 ~ /8 threads SH/ ? 1 : $1 ~ /^get.put/ ? 1.5 : $1 ~ /^look-up/ ? 4 : \
+	limit = $1 ~ /^pair SH, peer: mutex/ ? 0.28 : $1 ~ /^pair EX, peer: mutex/ ? 0.32 : \
+		$1 ~ /^libglock.so: pair SH, peer: mutex/ ? 0.33 : $1 ~ /^libglock.so: pair EX, peer: mutex/ ? 0.35 : \
+		$1 ~ /^pair (movable|owner).*mutex/ ? 1 : $1 ~ /8 glocks/ ? 1.1 : $1 ~ /8 threads SH/ ? 0.1 : \
+		$1 ~ /^get.put,/ ? 1.5 : $1 ~ /^look-up/ ? 4 : \
 		$1 ~ /^memory.*local/ ? 320 : $1 ~ /^memory/ ? 320 - 128 : ""
 	value = $1 ~ /^memory/ ? $2 : $5
 	printf "%-50s %12s %12s %8s %8s  %s\n", $1, $2 " " $3, $4 == "-" ? "-" : $4 " " $3, $5, limit == "" ? "-" : limit, \
