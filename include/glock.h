@@ -424,8 +424,9 @@ struct glock_type_options {
 	 * With 0 the library measures the cost of a hand-over: giving up, the grant, xmote_th,
 	 * reading in, waking up. It also measures the gaps between the uses of this node. SH is
 	 * given up at once. An unused lock in EX is given up within 1.5 hand-overs, and at once if
-	 * no use is expected. A lock in EX that is used all the time is kept for 19 hand-overs, and
-	 * for hold_max at most. The library learns within ten hand-overs, and forgets within ten.
+	 * no use is expected. A lock in EX that is used all the time is kept for some 19
+	 * hand-overs, and for hold_max at most. The library learns within ten hand-overs, and
+	 * forgets within ten.
 	 *
 	 * The library does not see uses of mapped memory after the release. If these come later
 	 * than a hand-over after the release, set the hold time by hand.

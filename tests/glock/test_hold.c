@@ -140,7 +140,7 @@ static void hold_forgets(void **state)
 	finish(gl);
 }
 
-/* A lock in constant use is kept for 19 hand-overs, less the gaps. */
+/* A lock in constant use is kept for some 19 hand-overs, less the gaps. */
 static void hold_in_constant_use(void **state)
 {
 	struct glock *gl = rig_glock(TYPE, 1);
