@@ -263,6 +263,9 @@ static void wants_the_lock(void *waits)
 /* Another process waits for the lock that is repaired. It asked before the recovery did. */
 static void recovery_of_a_wanted_lock(void)
 {
+	/* A thread of a child may get the number of its parent's. ThreadSanitizer ends then. */
+	if (TSAN)
+		return;
 	opener = pthread_self();
 	begin_recovering("recovery_of_a_wanted_lock");
 	for (uint64_t i = 0; i < 6; i++) {
