@@ -81,6 +81,15 @@ void start_log(void)
 	log_started = true;
 }
 
+void make_invalid_file(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	CHECK(f);
+	fprintf(f, "%0600d", 1);
+	fclose(f);
+}
+
 void load(void)
 {
 	char *error = NULL;

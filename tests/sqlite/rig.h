@@ -45,6 +45,8 @@ _Noreturn void wrong(const char *file, int line, const char *what, long long is,
 
 /* Starts SQLite. Its log goes to a buffer from then on. */
 void start_log(void);
+/* Makes a file that is neither a journal nor a WAL file. */
+void make_invalid_file(const char *path);
 /* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
 /*

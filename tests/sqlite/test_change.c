@@ -60,17 +60,13 @@ static void wal_mode_that_comes_later_is_refused_with_the_way_out(void)
 /* A WAL file beside a database in another mode, as a copy of both leaves it. */
 static void a_wal_file_is_refused_with_the_way_out(void)
 {
-	FILE *f;
 	sqlite3 *db;
 
 	make_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(value(db, "SELECT n FROM t"), 0);
-	f = fopen("app.db-wal", "we");
-	CHECK(f);
-	fprintf(f, "%0600d", 1);
-	fclose(f);
+	make_invalid_file("app.db-wal");
 	nap_ms(300); /* what is remembered goes after 50 ms */
 	SAME(sql(db, "SELECT n FROM t"), SQLITE_CANTOPEN);
 	CHECK(logged(WAY_OUT));
