@@ -24,8 +24,9 @@
 
 #include <cmocka.h>
 
-/* With ThreadSanitizer a process takes many times as long to start. */
-enum { KILLS = GLOCK__TSAN ? 200 : 1000, INSIDE = 100, TRIES = 400, STOPS = 300 };
+/* With a sanitizer a process takes many times as long to start. */
+enum { KILLS = GLOCK__TSAN ? 200 : GLOCK__ASAN ? 400 : 1000 };
+enum { INSIDE = 100, TRIES = 400, STOPS = 300 };
 enum { PATIENCE_MS = 60000 };
 
 static const char *self;
