@@ -139,6 +139,37 @@ static void half_written_records_are_shown_and_counted(void **state)
 	made_free(&m);
 }
 
+/* A reader's yields are counted, and take no time. */
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+static unsigned int yields;
+
+int __wrap_sched_yield(void)
+{
+	yields++;
+	return 0;
+}
+
+/* On a busy machine each yield of the reader takes long. */
+static void many_half_written_records_delay_a_reader_little(void **state)
+{
+	struct made m = made_segment(1);
+	struct glock__peek *p = made_peek(&m);
+	struct glock__peek_counts counts;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++)
+		made_record(&m, 2, i, GLOCK_SH)->seq = 3;
+	for (int i = 0; i < 2; i++) {
+		yields = 0;
+		read_all(&seen, p, &counts);
+		assert_int_equal(counts.torn, 1000);
+		assert_in_range(yields, 1, 100);
+	}
+	glock__peek_close(p);
+	made_free(&m);
+}
+
 static void a_file_that_is_none_is_refused(void **state)
 {
 	struct glock__peek *p = NULL;
@@ -303,7 +334,7 @@ static void *write_on(void *arg)
 		r->usable = n;
 		glock__publish_end(&r->seq);
 		for (int i = 0; i < 50 && n % 8 == 0; i++)
-			sched_yield(); /* or a reader would hardly ever find the record whole */
+			__real_sched_yield(); /* or a reader would hardly ever find the record whole */
 	}
 	return NULL;
 }
@@ -349,6 +380,7 @@ int main(void)
 	    cmocka_unit_test(what_was_put_back_is_not_shown),
 	    cmocka_unit_test(text_is_cleaned),
 	    cmocka_unit_test(half_written_records_are_shown_and_counted),
+	    cmocka_unit_test(many_half_written_records_delay_a_reader_little),
 	    cmocka_unit_test(a_file_that_is_none_is_refused),
 	    cmocka_unit_test(garbage_is_survived),
 	    cmocka_unit_test(a_file_cut_off_anywhere_is_survived),
