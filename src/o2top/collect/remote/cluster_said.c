@@ -294,8 +294,9 @@ void cluster_name_missing(struct cluster *c)
 
 /*
  * Lists the machines, and the processes on them that are in lock spaces of their own. Once a
- * machine has a cluster file system, processes are listed only if the user asks for them. A machine
- * with only such processes is not listed itself, because it has nothing to show.
+ * machine has a cluster file system, processes are listed only if the user asks for them. They are
+ * never listed if the user asks for a cluster file system. A machine with only such processes is
+ * not listed itself, because it has nothing to show.
  */
 int cluster_list(struct cluster *c, size_t *n)
 {
@@ -307,7 +308,8 @@ int cluster_list(struct cluster *c, size_t *n)
 		most += c->members[i].processes.n;
 		c->has_fs |= c->nodes[i].n_spaces > 0;
 	}
-	hidden = c->has_fs && !c->processes_asked;
+	hidden = c->processes == PROCESSES_NEVER ||
+		 (c->processes == PROCESSES_ALONE && c->has_fs);
 	all = reallocarray(c->all, most, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
