@@ -76,7 +76,7 @@ purge "them"
 # depends on what dpkg-shlibdeps reads in today's libglock0.
 program() {
 	build=$tmp/$1
-	mkdir -p "$build/debian" "$build/tree/DEBIAN" "$build/tree/usr/bin"
+	mkdir -p "$build/debian" "$build/tree/DEBIAN" "$build/tree/usr/bin" "$tmp/built/debian"
 	for package in libglock0 libglock-dev; do
 		[ -d "$tmp/built/debian/$package" ] || dpkg-deb -R "$debs/${package}"_*.deb "$tmp/built/debian/$package"
 	done
@@ -85,7 +85,7 @@ program() {
 int main(void) { $2; }" >"$build/$1.c"
 	printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$1" "$1" >"$build/debian/control"
 	gcc "$build/$1.c" -I "$tmp/built/debian/libglock-dev/usr/include" "$lib/libglock.so.0" -o "$build/tree/usr/bin/$1" &&
-		(cd "$build" && dpkg-shlibdeps -S"$tmp/built" -Tvars "tree/usr/bin/$1") || return 1
+		(cd "$build" && dpkg-shlibdeps -S"$tmp/built/debian/libglock0" -Tvars "tree/usr/bin/$1") || return 1
 	printf 'Package: %s\nVersion: 1\nArchitecture: %s\nMaintainer: The glock authors <authors@glock.invalid>\n' "$1" \
 		"$(dpkg --print-architecture)" >"$build/tree/DEBIAN/control"
 	sed -n 's/^shlibs:Depends=/Depends: /p' "$build/vars" >>"$build/tree/DEBIAN/control"
