@@ -334,12 +334,14 @@ static const char *file_system(const struct options *o)
 	return NULL;
 }
 
-/* Another word of --fs may be a space of libglock. */
-static enum list_processes which_processes(const struct options *o)
+/* Any word of --fs may be a space of libglock, even one that is also a kind of file system. */
+static struct processes_wanted which_processes(const struct options *o)
 {
 	if (!o->filter.fs)
-		return PROCESSES_ALONE;
-	return file_system(o) ? PROCESSES_NEVER : PROCESSES_ALWAYS;
+		return (struct processes_wanted){PROCESSES_ALONE, NULL};
+	if (file_system(o))
+		return (struct processes_wanted){PROCESSES_NAMED, o->filter.fs};
+	return (struct processes_wanted){PROCESSES_ALL, NULL};
 }
 
 static int open_cluster(struct run *r, char *const *nodes, size_t n)
