@@ -26,8 +26,8 @@ enum {
 	MAX_LENT = 1 << 20,
 	MAX_HISTOGRAMS = 1 << 16,
 	CHUNK = 256 * 1024,
-	TRIES = 16,  /* for a record that changes during the read */
-	YIELDS = 64, /* of the CPU to the writers, in one read of the segment */
+	TRIES = 16,     /* for a record that changes during the read */
+	PATIENCE = 256, /* yields for records that stay half written */
 };
 
 static const struct {
@@ -130,7 +130,7 @@ int glock__peek_head_anew(struct glock__peek *p)
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	p->file_size = (uint64_t)st.st_size;
-	p->yields = 0;
+	p->patience = PATIENCE;
 	n = glock__peek_at(p, &p->head, sizeof(p->head), 0);
 	if (n < 0)
 		return (int)n;
@@ -205,8 +205,8 @@ static uint32_t seq_of(const void *record)
  * not, `record` has its parts. One pread copies in any order, because the kernel chooses the
  * fastest one. Therefore the sequence number is read by itself, before and after.
  *
- * A stopped or dead writer, or a wrong file, may leave many records half written. On a busy machine
- * each yield takes some milliseconds. Therefore a read of the segment has few of them.
+ * A yield takes long on a busy machine, and a damaged file may have thousands of records that stay
+ * half written. So the yields of a read are limited, until a record becomes consistent.
  */
 static bool read_again(struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
 {
@@ -217,12 +217,14 @@ static bool read_again(struct glock__peek *p, char *record, uint32_t stride, uin
 		    glock__peek_at(p, record, stride, at) != (ssize_t)stride ||
 		    glock__peek_at(p, &after, sizeof(after), at) != sizeof(after))
 			return false;
-		if (!(before & 1) && before == after)
+		if (!(before & 1) && before == after) {
+			p->patience = PATIENCE;
 			return true;
-		if (p->yields < YIELDS) {
-			p->yields++;
-			sched_yield();
 		}
+		if (!p->patience)
+			return false;
+		p->patience--;
+		sched_yield();
 	}
 	return false;
 }

@@ -22,9 +22,9 @@ struct glock__peek {
 	size_t n_holders, n_extras, n_more, n_lent;
 	size_t room_holders, room_extras, room_more, room_lent;
 	bool no_memory;
-	unsigned int yields; /* since the head was read */
 	struct glock__peek_counts counts;
 	char *chunk, *again;
+	unsigned int patience; /* so many more times this read waits for a writer */
 };
 
 /*
