@@ -191,9 +191,10 @@ static void *chooser(void *arg)
 {
 	struct glock *list[GLOCKS];
 	int length = 1 + (int)(uintptr_t)arg % GLOCKS;
+	const time_t begun = time(NULL);
 
 	memcpy(list, gls, sizeof(list));
-	for (int n = 0; n < 5000; n++) {
+	for (int n = 0; n < 5000 && !enough_after(begun); n++) {
 		struct glock_forecast f = {.size = sizeof(f)};
 		struct glock_holder gh;
 		int i = get_any(&gh, length, list);

@@ -79,10 +79,11 @@ static void threads_find_one_glock(void **state)
 static void *come_and_go(void *arg)
 {
 	unsigned int seed = 1 + (unsigned int)(uintptr_t)arg;
+	const time_t begun = time(NULL);
 	struct glock_holder gh;
 	struct glock *gl;
 
-	for (int i = 0; i < STEPS; i++) {
+	for (int i = 0; i < STEPS && !enough_after(begun); i++) {
 		unsigned int number = (unsigned int)rand_r(&seed) % FEW;
 		enum glock_mode mode = rand_r(&seed) % 2 ? GLOCK_EX : GLOCK_SH;
 

@@ -418,7 +418,7 @@ static int nq_again(struct glock_holder *pub, const char *where, bool again)
 	struct glock__holder *gh = gh_of(pub);
 
 	switch (!again || gh->flags & ~GLOCK__MOVABLE_FLAGS ? GLOCK__FAST_NOT
-		: glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
+		: glock__is_threads(gh)                     ? glock__fast_nq_more(gh->gl, gh, where)
 					: glock__movable_nq_more(gh->gl, gh, where)) {
 	case GLOCK__FAST_TAKEN:
 		return 0;

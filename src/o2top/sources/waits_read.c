@@ -10,9 +10,9 @@
 #include "waits_read.h"
 
 #include "dlm.h"
+#include "o2top/collect/machine/tree.h"
 #include "o2top/sources/lines/dlm_line.h"
 #include "o2top/sources/lines/o2dlm_line.h"
-#include "o2top/collect/machine/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
