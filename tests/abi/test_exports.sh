@@ -29,4 +29,15 @@ diff "$tmp/header" "$tmp/library" >"$tmp/differ"
 status=$?
 result $status "the simulator exports the functions of both headers and no others"
 [ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
+
+# The packages give each name its version. dpkg-gensymbols only warns of a name that is missing there.
+for pair in "libglock0 $LIBRARY" "libglock-sim0 $simulator"; do
+	package=${pair%% *}
+	nm -D --defined-only "${pair#* }" | awk '$2 != "A" { sub(/@@/, "@", $3); print $3 }' | sort >"$tmp/library"
+	sed -n 's/^ \(glock_[^ ]*\) .*/\1/p' "$SOURCE/debian/$package.symbols" | sort >"$tmp/given"
+	diff "$tmp/given" "$tmp/library" >"$tmp/differ"
+	status=$?
+	result $status "debian/$package.symbols has these names with their nodes"
+	[ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
+done
 plan
