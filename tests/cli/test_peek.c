@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static unsigned int yields;
+static _Thread_local unsigned int yields;
 
 /* In place of libc's. A yield may take long on a busy machine, and no test needs one. */
 int sched_yield(void)
