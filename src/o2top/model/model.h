@@ -121,6 +121,7 @@ struct node {
 	uint32_t named;    /* the sample that named it last, readable or not */
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its last sample, by its own clock; NAN none */
+	double older_s;    /* its sample is so much older than the one before it; 0 it is not */
 	double frame_s;    /* the part of interval_s that belongs to this frame */
 	double answer_s;   /* how long its last sample took on the node; 0 not known */
 	double usual_s;    /* the last interval_s between two samples in a row; 0 none */

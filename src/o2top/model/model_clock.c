@@ -64,7 +64,7 @@ static void name_clock_step(struct node *node, const struct node_sample *from,
 {
 	double step = 1e-6 * (double)(now->real_us - before->real_us);
 
-	if (!from->has_clock)
+	if (!from->has_clock || node->older_s > 0)
 		return;
 	if (!node->wall_time && from->mono_us >= 0 && now->mono_us >= before->mono_us)
 		step -= 1e-6 * (double)(now->mono_us - before->mono_us);
@@ -85,6 +85,21 @@ static bool rebooted_away(const struct node *node, const struct node_sample *fro
 {
 	return node->away && from->has_clock && from->mono_us >= 0 && !node->wall_time &&
 	       now->real_us - before->real_us > from->mono_us + 1000000;
+}
+
+/*
+ * Returns by how many seconds a sample is older than the one before it, 0 if it is not. Both clocks
+ * of the node go back by the same. A restart sets back the time since boot alone.
+ */
+static double older_by(const struct node *node, const struct node_sample *from,
+		       const struct moment *before, const struct moment *now)
+{
+	double back = seconds(before->mono_us - now->mono_us);
+	double real_back = seconds(before->real_us - now->real_us);
+
+	if (!from->has_clock || from->mono_us < 0 || node->wall_time || node->guessed_time)
+		return 0;
+	return back > 0 && real_back > back - STEP_S && real_back < back + STEP_S ? back : 0;
 }
 
 /*
@@ -132,14 +147,21 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 	}
 	set_mono(node, from, &now);
 	node->interval_s = NAN;
+	node->older_s = 0;
 	if (node->last_sample && now.known && node_when(node, node->last_sample)->known) {
 		const struct moment *before = node_when(node, node->last_sample);
 
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
+		node->older_s = older_by(node, from, before, &now);
+		if (node->older_s > 0)
+			problem(&node->problems, node->name, 0,
+				"this sample is %.3f s older than the one before it: the samples are "
+				"not in order",
+				node->older_s);
 		name_clock_step(node, from, before, &now);
 		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
-			bool restarted =
-			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
+			bool restarted = !node->wall_time && !node->guessed_time &&
+					 from->mono_us >= 0 && !(node->older_s > 0);
 
 			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
 			node->interval_s = NAN;
@@ -186,9 +208,24 @@ static void count_missed(struct node *node, bool present, double usual)
  */
 #define LATE_FRAMES 4.0
 
+/*
+ * Returns by how many seconds this sample is older than the one before it, 0 if it is not. A node
+ * that is silent has been so for less time then.
+ */
+static double sample_older_by(const struct model *m, const bool *present)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (present[i] && m->nodes[i].older_s > 0)
+			least = min_s(least, m->nodes[i].older_s);
+	return least < INFINITY ? least : 0;
+}
+
 void model_set_frames(struct model *m, const bool *present, const bool *silent_known)
 {
 	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
+	double older = sample_older_by(m, present);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_nodes && lengths; i++)
@@ -205,8 +242,8 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 
 		/* A collector that knows how long the node has been silent has said so. */
 		node->silent_at_least = !node->last_sample && !present[i];
-		if (!present[i] && !silent_known[i] && !isnan(typical))
-			node->silent_s += typical;
+		if (!present[i] && !silent_known[i])
+			node->silent_s = max_s(node->silent_s + (isnan(typical) ? -older : typical), 0);
 		if (!present[i] || isnan(node->interval_s))
 			node->frame_s = 0;
 		else if (node->last_sample == m->sample - 1 || isnan(typical))
