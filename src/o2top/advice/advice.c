@@ -64,7 +64,7 @@ static bool waits_for_process(const struct facts *f)
 	    !name_state(f->m, f->row, node_stuck, stuck, sizeof(stuck)))
 		return false;
 	return waits_long(&f->row->sum) ||
-	       (root && root->node >= 0 && node_stuck(&f->m->nodes[root->node]));
+	       (root && root->node >= 0 && node_stuck(f->m, &f->m->nodes[root->node]));
 }
 
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
@@ -116,7 +116,7 @@ static bool silence_explains(const struct facts *f)
 	for (size_t i = 0; i < f->m->n_nodes && waits_long(c); i++) {
 		const struct node *n = &f->m->nodes[i];
 
-		if (node_silent(n) && node_may_have(n, f->row) &&
+		if (node_silent(f->m, n) && node_may_have(n, f->row) &&
 		    n->silent_s - f->m->nodes[f->row->nodes[0].node].frame_s <= c->oldest_s + 1)
 			return true;
 	}

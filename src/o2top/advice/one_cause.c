@@ -131,12 +131,12 @@ static void say_effect(struct words *w, const struct effect *e)
  * connection may end and begin anew. Then the waits are short. o2top may still connect to a node
  * that has not answered yet.
  */
-static bool is_late(const struct node *n, const struct effect *e)
+static bool is_late(const struct model *m, const struct node *n, const struct effect *e)
 {
 	if (n->silent_at_least)
 		return n->state == NODE_UNREACHABLE &&
 		       (n->silent_s < CONNECTS_S || e->oldest_s < LATE_S);
-	return n->state != NODE_STALE && (e->oldest_s < LATE_S || !node_overdue(n, 0));
+	return !node_overdue(m, n, 0) || (n->state != NODE_STALE && e->oldest_s < LATE_S);
 }
 
 static void say_silent_node(struct model *m, uint32_t node)
@@ -150,7 +150,7 @@ static void say_silent_node(struct model *m, uint32_t node)
 	struct words w = {text, sizeof(text)};
 
 	find_effect(&e, m, began_then, &s);
-	if (e.then && !is_late(n, &e)) {
+	if (e.then && !is_late(m, n, &e)) {
 		words_add(&w, "%s silent for %s%s: ", n->name,
 			  n->silent_at_least ? "at least " : "", unit_seconds(age, n->silent_s));
 		say_effect(&w, &e);

@@ -165,6 +165,7 @@ static int model_prepare(struct job *job)
 {
 	struct model *m = job->m;
 
+	m->answer_s /= 2;
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
 		struct node *node = model_node(m, job->sample->nodes[i].name);
 
@@ -197,7 +198,9 @@ static int model_prepare(struct job *job)
 			node->silent_s = from->silent_s;
 		node->took_s = from->took_s;
 		if (from->present)
-			node->answer_s = from->took_s;
+			node->answer_s = max_s(from->took_s, from->late_s);
+		if (from->present)
+			m->answer_s = max_s(m->answer_s, node->answer_s);
 		node->bytes = from->bytes;
 		node->skew_s = from->skew_s;
 		problems_clear(&node->problems);

@@ -163,6 +163,7 @@ struct model {
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
+	double answer_s;        /* the longest answer of any node lately, halved with each sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
@@ -184,11 +185,11 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 
 /*
  * Returns whether a node has been silent for `least_s`, and for twice the time that its last answer
- * took. On a busy machine an answer may take seconds.
+ * took, or that another node needed lately. On a busy machine an answer may take seconds.
  */
-static inline bool node_overdue(const struct node *node, double least_s)
+static inline bool node_overdue(const struct model *m, const struct node *node, double least_s)
 {
-	return node->silent_s >= max_s(least_s, 2 * node->answer_s);
+	return node->silent_s >= max_s(least_s, 2 * max_s(node->answer_s, m->answer_s));
 }
 
 /* Returns the seconds of the node that no frame holds, or not yet. */

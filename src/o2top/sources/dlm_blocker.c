@@ -51,8 +51,8 @@ static bool is_silent(const struct model *m, const struct node *n)
 	/* A node that o2top has not reached yet has not failed to answer. */
 	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
 		return false;
-	return node_absent(m, n) && (node_overdue(n, WAITS_LONG_S) || n->silent_at_least ||
-				     n->state == NODE_UNREACHABLE || n->state == NODE_STALE);
+	return node_absent(m, n) && (node_overdue(m, n, WAITS_LONG_S) || n->silent_at_least ||
+				     n->state == NODE_UNREACHABLE);
 }
 
 /* ---- the nodes for which they wait --------------------------------------------------------- */
