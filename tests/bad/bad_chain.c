@@ -171,6 +171,33 @@ static void a_short_wait_is_no_link(void **state)
 		fail_msg("%s", advice);
 }
 
+/*
+ * A process of node1 has the W lock, for which node2 waits, and waits for the M lock. No sample has
+ * the holder of the M lock, so node1 is not the root.
+ */
+static void the_end_of_a_chain_is_not_seen(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	clocks(s, 3);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .type = 'W', .ino = 512, .level = 5, .flags = 0x45,
+		     .holders = {0, 1}, .gets = {0, 1});
+		LINE(t, "node2", .type = 'W', .ino = 512, .flags = 0x43, .action = 2,
+		     .requested = 5, .gets = {0, 1}, .wait_us = STAMP(-3));
+		LINE(t, "node1", .ino = 512, .flags = 0x43, .action = 2, .requested = 3,
+		     .gets = {10, 0}, .wait_us = STAMP(-2.9));
+		LINE(t, "node3", .ino = 600, .gets = {0, 10});
+	}
+	scene_json(s);
+	tells(s, 512, "512>: RW: 1 process on node1 holds EX, and waits for META, whose holder was "
+		      "not seen; node2 waits 8.00 s");
+	advice = word(row_of(frame(s, 0), 512), "advice");
+	if (strstr(advice, "on node1"))
+		fail_msg("%s", advice);
+}
+
 /* The process that has a flock is not in the kernel, so another process waits for the M lock. */
 static void a_flock_is_no_link(void **state)
 {
@@ -189,6 +216,7 @@ int main(void)
 	    BAD(a_cycle_is_a_deadlock),
 	    BAD(a_chain_of_one_inode),
 	    BAD(a_short_wait_is_no_link),
+	    BAD(the_end_of_a_chain_is_not_seen),
 	    BAD(a_flock_is_no_link),
 	};
 

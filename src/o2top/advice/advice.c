@@ -30,11 +30,12 @@ struct facts {
 	enum fs_kind fs;
 	enum row_hang hang;
 	bool directory;
-	unsigned writers, readers, waiting, silent, losing;
+	unsigned writers, readers, waiting, silent, unusable, losing;
 	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* the nodes that lost time, or wait */
 	unsigned n_who;
 	char not_answering[160], back[160]; /* nodes that do not answer; nodes that answer again */
+	char not_usable[160];               /* nodes that answer, and no line can be used */
 };
 
 static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
@@ -129,13 +130,21 @@ static bool waits_for_silent(const struct facts *f)
 
 	if (f->fs == FS_GLOCK || !f->waiting)
 		return false;
-	return root ? root->silent : f->silent && silence_explains(f);
+	return root ? root->silent : (f->silent || f->unusable) && silence_explains(f);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
 	const struct blocker *root = named_blocker(f);
 
+	if (!root && !f->silent) {
+		snprintf(buf, size,
+			 "%s %s while no line of %s can be used: see the problems, because %s may "
+			 "have the lock",
+			 f->waits, verb(f->waiting, "waits", "wait"), f->not_usable,
+			 verb(f->unusable, "that node", "those nodes"));
+		return;
+	}
 	snprintf(
 	    buf, size,
 	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
@@ -469,6 +478,7 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = name_state(m, row, node_silent, f.not_answering, sizeof(f.not_answering));
+	f.unusable = name_state(m, row, node_unusable, f.not_usable, sizeof(f.not_usable));
 	name_back(m, row, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {

@@ -71,8 +71,14 @@ bool node_silent(const struct model *m, const struct node *node)
 	/* On a busy machine an answer may take long. */
 	if (node->state == NODE_STALE)
 		return node_overdue(m, node, 0);
-	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE || node->state == NODE_UNREACHABLE ||
+	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNREACHABLE ||
 	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+bool node_unusable(const struct model *m, const struct node *node)
+{
+	(void)m;
+	return node->state == NODE_UNUSABLE;
 }
 
 bool node_stuck(const struct model *m, const struct node *node)

@@ -36,6 +36,8 @@ void name_back(const struct model *m, const struct row *row, char *buf, size_t s
 /* Returns whether a node may have the row's lock space. A node that never answered may have it. */
 bool node_may_have(const struct node *node, const struct row *row);
 bool node_silent(const struct model *m, const struct node *node);
+/* Returns whether a node answered, and no line of it could be used. */
+bool node_unusable(const struct model *m, const struct node *node);
 /* Returns whether a node is a process of libglock that is stopped or hangs. */
 bool node_stuck(const struct model *m, const struct node *node);
 

@@ -148,10 +148,13 @@ static void set_root(struct dlm_chain *chain, const struct model *m, const struc
 /* Puts the steps' texts together, the root first. */
 static void say_steps(struct words *t, const struct model *m, const struct step *steps, unsigned n)
 {
+	bool said = false;
+
 	for (unsigned i = n; i--;) {
 		if (!*steps[i].text)
 			continue;
-		words_add(t, "%s", i + 1 < n ? "; " : "");
+		words_add(t, "%s", said ? "; " : "");
+		said = true;
 		if (n > 1) {
 			name_lock(t, m, &steps[0], &steps[i]);
 			words_add(t, ": ");
@@ -160,6 +163,7 @@ static void say_steps(struct words *t, const struct model *m, const struct step 
 		if (i + 1 < n) {
 			words_add(t, ", and waits for ");
 			name_lock(t, m, &steps[0], &steps[i + 1]);
+			words_add(t, "%s", *steps[i + 1].text ? "" : ", whose holder was not seen");
 		}
 	}
 }
@@ -195,7 +199,7 @@ bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
 	struct step *steps = calloc(DLM_CHAIN_MAX, sizeof(*steps));
 	struct lock_id next;
 	unsigned n = 0;
-	bool said = false, more = true;
+	bool said = false, known, more = true;
 
 	*chain = (struct dlm_chain){.sure = true, .root = {.node = -1}};
 	if (!steps)
@@ -209,9 +213,12 @@ bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
 		const struct blocker *at = s->blockers.list;
 
 		more = false;
-		if (!dlm_say_blocker(&text, m, &s->wait, words, &s->blockers))
+		known = dlm_say_blocker(&text, m, &s->wait, words, &s->blockers);
+		said |= known;
+		/* Without a blocker here the root is not known: the node before waits itself. */
+		chain->root = (struct blocker){.node = -1};
+		if (!known)
 			break;
-		said = true;
 		if (s->blockers.n)
 			set_root(chain, m, s, at);
 		for (unsigned i = 0; i < s->blockers.n && !more && !chain->cycle; i++) {
