@@ -103,6 +103,19 @@ static bool ages_not_known(const struct facts *f)
 	return !f->row->sum.oldest_s;
 }
 
+/* Returns whether a node that may have the row's lock space fails to answer or to be understood. */
+static bool any_fails(const struct facts *f)
+{
+	for (size_t i = 0; i < f->m->n_nodes; i++) {
+		const struct node *n = &f->m->nodes[i];
+
+		if ((node_silent(f->m, n) || node_unusable(f->m, n)) && !node_not_reached(n) &&
+		    node_may_have(n, f->row))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns whether a silent node may be the cause of waits for which no line names the blocker.
  * Traffic has short waits all the time, whether or not some node is away. So a wait must be a hang,
@@ -112,8 +125,10 @@ static bool silence_explains(const struct facts *f)
 {
 	const struct change *c = &f->row->sum;
 
-	if (f->hang == HANG_NOW || ages_not_known(f))
+	if (f->hang == HANG_NOW)
 		return true;
+	if (ages_not_known(f))
+		return any_fails(f);
 	for (size_t i = 0; i < f->m->n_nodes && waits_long(c); i++) {
 		const struct node *n = &f->m->nodes[i];
 
@@ -259,10 +274,17 @@ static bool rename_lock(const struct facts *f)
 
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "%s %s directories: the cluster runs one such rename at a time; rename fewer "
-		 "directories, from one node",
-		 f->who, verb(f->n_who, "moves", "move"));
+	/* OCFS2 takes this lock to move a directory, GFS2 to move a file, too */
+	if (f->fs == FS_OCFS2)
+		snprintf(buf, size,
+			 "%s %s directories: the cluster runs one such rename at a time; rename "
+			 "fewer directories, from one node",
+			 f->who, verb(f->n_who, "moves", "move"));
+	else
+		snprintf(buf, size,
+			 "%s %s files or directories into other directories: the cluster runs one "
+			 "such rename at a time; rename within one directory, or from one node",
+			 f->who, verb(f->n_who, "moves", "move"));
 }
 
 static bool resource_groups(const struct facts *f)

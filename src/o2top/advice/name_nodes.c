@@ -89,7 +89,7 @@ bool node_stuck(const struct model *m, const struct node *node)
 
 static bool is_back(const struct model *m, const struct node *node)
 {
-	return node->away && !node_absent(m, node) && node->state != NODE_NOTHING;
+	return node->away && !node->reached && !node_absent(m, node) && node->state != NODE_NOTHING;
 }
 
 unsigned name_state(const struct model *m, const struct row *row,

@@ -20,8 +20,6 @@
 #define WITHIN_S 1.0
 /* Shorter waits may be traffic while a sample is late. */
 #define LATE_S 3.0
-/* ssh may take so long to connect. */
-#define CONNECTS_S 15.0
 enum { CAUSE_MAX = 512 };
 
 /* The rows in which a banner's waits are, each once. */
@@ -133,9 +131,10 @@ static void say_effect(struct words *w, const struct effect *e)
  */
 static bool is_late(const struct model *m, const struct node *n, const struct effect *e)
 {
-	if (n->silent_at_least)
-		return n->state == NODE_UNREACHABLE &&
-		       (n->silent_s < CONNECTS_S || e->oldest_s < LATE_S);
+	if (n->silent_at_least && n->state == NODE_NOT_ANSWERING)
+		return false;
+	if (n->silent_at_least && n->state == NODE_UNREACHABLE)
+		return node_not_reached(n) || e->oldest_s < LATE_S;
 	return !node_overdue(m, n, 0) || (n->state != NODE_STALE && e->oldest_s < LATE_S);
 }
 

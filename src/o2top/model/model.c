@@ -185,6 +185,8 @@ static int model_prepare(struct job *job)
 			continue;
 		node = &m->nodes[job->node_of[i]];
 		node->interval_s = NAN;
+		node->reached =
+		    from->present && !node->last_sample && node->state == NODE_UNREACHABLE;
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->state;
 		node->transient = from->transient;

@@ -119,6 +119,7 @@ struct node {
 	uint32_t dropped;    /* samples up to this one are not kept */
 	uint32_t last_sample;
 	uint32_t named;    /* the sample that named it last, readable or not */
+	bool reached;      /* o2top reached it for the first time, with this sample */
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its last sample, by its own clock; NAN none */
 	double older_s;    /* its sample is so much older than the one before it; 0 it is not */
@@ -190,6 +191,16 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 static inline bool node_overdue(const struct model *m, const struct node *node, double least_s)
 {
 	return node->silent_s >= max_s(least_s, 2 * max_s(node->answer_s, m->answer_s));
+}
+
+/* ssh may take so long to connect. */
+#define NODE_CONNECTS_S 15.0
+
+/* Returns whether o2top has not reached a node yet. The node has not failed to answer then. */
+static inline bool node_not_reached(const struct node *node)
+{
+	return !node->last_sample && node->state == NODE_UNREACHABLE &&
+	       node->silent_s < NODE_CONNECTS_S;
 }
 
 /* Returns the seconds of the node that no frame holds, or not yet. */

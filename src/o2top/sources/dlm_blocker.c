@@ -39,17 +39,13 @@ static void note_blocker(const struct facts *f, struct blocker blocker)
 		f->blockers->list[f->blockers->n++] = blocker;
 }
 
-/* ssh may take so long to connect. */
-#define CONNECTS_S 15.0
-
 /*
  * Returns whether a node is absent for long enough to be called silent. A node whose sample is on
  * its way is not silent.
  */
 static bool is_silent(const struct model *m, const struct node *n)
 {
-	/* A node that o2top has not reached yet has not failed to answer. */
-	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
+	if (node_not_reached(n))
 		return false;
 	return node_absent(m, n) && (node_overdue(m, n, WAITS_LONG_S) || n->silent_at_least ||
 				     n->state == NODE_UNREACHABLE);
