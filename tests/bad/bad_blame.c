@@ -40,6 +40,44 @@ static void o2dlm(struct scene *s, const char *node, int number, int master, int
 	}
 }
 
+/*
+ * node2 falls silent, and node3 comes back with node2's number in the DLM. This number holds the
+ * lock for which node1 waits.
+ */
+static void a_number_goes_to_another_node(void **state)
+{
+	struct scene *s = *state;
+	const char *text;
+
+	for (int t = 0; t < 4; t++)
+		for (int n = 1; n <= 3; n++) {
+			int number = n == 3 && t > 1 ? 2 : n;
+			char node[8], path[128];
+
+			if (n == 2 && t > 1)
+				continue;
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_clocks(s, t, node, REAL0 + STEP * t,
+				     n == 3 && t > 1 ? STEP * t : UP0 + STEP * t);
+			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t, node);
+			scene_file(s, path, "Thread Pid: 209  Node: %d  State: JOINED\n", number);
+			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/locking_state", t, node);
+			scene_file(s, path,
+				   "NAME:" M512 "\nLRES:1,1,16,0,0,0,0,0,0,0,4\nRMAP:\nLVBX:00\n%s\n",
+				   n > 1 ? "" : "LOCK:1,0,5,-1,2,2:36,0,0,0,0,1,0,0,0,2\n");
+			if (n == 1)
+				LINE(t, node, .ino = 512, .level = 0, .flags = 0x443, .action = 2,
+				     .requested = 3, .gets = {9, 9}, .wait_us = STAMP(-3));
+			else
+				LINE(t, node, .ino = n == 3 && t > 1 ? 512 : 600, .level = 5,
+				     .flags = 0x145, .holders = {0, 1}, .gets = {1, 1});
+		}
+	scene_json(s);
+	text = word(row_of(frame(s, 2), 512), "sentence");
+	if (!strstr(text, "on node3 holds EX; node1"))
+		fail_msg("%s", text);
+}
+
 static const char *sentence(struct scene *s)
 {
 	json_t *row = row_of(frame(s, 0), 512);
@@ -792,6 +830,7 @@ int main(void)
 	    SCENE(no_holder_is_seen),
 	    SCENE(it_waits_for_its_own_node),
 	    SCENE(all_wait_for_one_of_them),
+	    SCENE(a_number_goes_to_another_node),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(given_up_where_others_wait_ocfs2),

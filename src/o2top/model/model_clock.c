@@ -166,6 +166,9 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
 			node->interval_s = NAN;
 			node->last_sample = 0;
+			/* A node may come back with another number. */
+			if (restarted)
+				memset(node->dlm_id, 0, sizeof(node->dlm_id));
 			node_forget(node);
 			set_mono(node, from, &now);
 		}
