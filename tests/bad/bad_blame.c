@@ -40,6 +40,35 @@ static void o2dlm(struct scene *s, const char *node, int number, int master, int
 	}
 }
 
+/* A machine is in the recording under two names. The problems tell it. */
+static void one_machine_has_two_names(void **state)
+{
+	struct scene *s = *state;
+	static const char *const names[] = {"node1", "node1b", "node2"};
+
+	for (int t = 0; t < 2; t++)
+		for (int n = 0; n < 3; n++) {
+			char path[128];
+
+			scene_clock(s, t, names[n]);
+			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t, names[n]);
+			scene_file(s, path, "Thread Pid: 209  Node: %d  State: JOINED\n",
+				   n == 2 ? 2 : 1);
+			if (n < 2)
+				LINE(t, names[n], .ino = 512, .level = 0, .flags = 0x443,
+				     .action = 2, .requested = 3, .gets = {9, 9},
+				     .wait_us = STAMP(-3));
+			else
+				LINE(t, names[n], .ino = 512, .level = 5, .flags = 0x145,
+				     .holders = {0, 1}, .gets = {1, 1});
+		}
+	scene_json(s);
+	if (!strstr(s->err, "node1b: it has number 1 in the DLM, as node1: "))
+		fail_msg("%s", s->err);
+	if (strstr(s->err, "node2: it has number"))
+		fail_msg("%s", s->err);
+}
+
 /*
  * node2 falls silent, and node3 comes back with node2's number in the DLM. This number holds the
  * lock for which node1 waits.
@@ -831,6 +860,7 @@ int main(void)
 	    SCENE(it_waits_for_its_own_node),
 	    SCENE(all_wait_for_one_of_them),
 	    SCENE(a_number_goes_to_another_node),
+	    SCENE(one_machine_has_two_names),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(given_up_where_others_wait_ocfs2),

@@ -112,6 +112,7 @@ struct node {
 	double took_s;        /* the cost of its last sample: time on the node, 0 not known, */
 	uint64_t bytes;       /* and bytes from there */
 	int dlm_id[2];        /* its number in the kernel's DLM and in o2cb's; 0 not known */
+	uint32_t numbered;    /* the sample in which a file of the node told this number */
 	double skew_s;        /* how far its stamps may be from those of other nodes; 0 not known */
 	struct node_space **spaces; /* by the LockSpace's index; NULL if the node never had it */
 	size_t n_spaces;

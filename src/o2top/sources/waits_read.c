@@ -235,6 +235,27 @@ static void set_number(struct model *m, uint32_t node, int dlm, int number)
 	m->nodes[node].dlm_id[dlm] = number;
 }
 
+/*
+ * Takes the number that a node's own file tells. If another node of this sample tells it, too, one
+ * machine may have two names.
+ */
+static void take_number(struct reading *r, int dlm, int number)
+{
+	struct model *m = r->m;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (i != r->node && m->nodes[i].numbered == m->sample &&
+		    m->nodes[i].dlm_id[dlm] == number) {
+			problem(&m->problems, m->nodes[r->node].name, 0,
+				"it has number %d in the DLM, as %s: if both are one machine, its "
+				"waits count twice",
+				number, m->nodes[i].name);
+			return;
+		}
+	set_number(m, r->node, dlm, number);
+	m->nodes[r->node].numbered = m->sample;
+}
+
 /* Reads "o2cb 3 1 node3" or "dlm 3 1": the number of the node whose file this is. */
 static bool take_ids(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
@@ -247,7 +268,7 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	(void)complete;
 	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
 	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
-		set_number(r->m, r->node, strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB, id);
+		take_number(r, strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB, id);
 	return true;
 }
 
@@ -269,7 +290,7 @@ static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t
 	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
 		 at);
 	if (sscanf(text, "%d", &id) == 1 && id > 0)
-		set_number(r->m, r->node, DLM_O2CB, id);
+		take_number(r, DLM_O2CB, id);
 	return false;
 }
 
