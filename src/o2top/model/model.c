@@ -6,6 +6,7 @@
 
 #include "model_impl.h"
 #include "o2top/base/clock.h"
+#include "o2top/base/sample_time.h"
 #include "source.h"
 #include "waits.h"
 
@@ -160,12 +161,32 @@ static bool is_process(const struct node_sample *from)
 	return from->n_spaces > 0;
 }
 
+/*
+ * Returns the latest of the nodes' clocks if they differ by more than a sample may take, else
+ * INT64_MIN.
+ */
+static int64_t latest_clock(const struct sample *sample)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < sample->n_nodes; i++) {
+		const struct node_sample *n = &sample->nodes[i];
+
+		if (!n->present || !n->has_clock)
+			continue;
+		first = n->real_us < first ? n->real_us : first;
+		last = n->real_us > last ? n->real_us : last;
+	}
+	return last > first && seconds(last - first) > ONE_SAMPLE_S ? last : INT64_MIN;
+}
+
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
 static int model_prepare(struct job *job)
 {
 	struct model *m = job->m;
 
 	m->answer_s /= 2;
+	m->latest_us = latest_clock(job->sample);
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
 		struct node *node = model_node(m, job->sample->nodes[i].name);
 

@@ -97,6 +97,7 @@ struct node_space {
  */
 struct moment {
 	int64_t real_us, mono_us;
+	int64_t behind_us;       /* real_us is so much later than the clock that was read */
 	bool known;              /* else it repeats the sample before */
 	int64_t kernel_shift_us; /* to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
@@ -129,6 +130,7 @@ struct node {
 	double usual_s;    /* the last interval_s between two samples in a row; 0 none */
 	double gap_s;      /* since its last sample; the next one may cover this time */
 	double missed_s; /* seconds before that which no sample covers, since it was first named */
+	int64_t behind_us; /* its clock is so much behind the stamps of its kernel */
 	bool wall_time;    /* its first sample had no monotonic clock, so its time is wall time */
 	bool guessed_time; /* the last sample lacked the kind of clock that the node has */
 	struct problems problems;
@@ -165,6 +167,7 @@ struct model {
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
+	int64_t latest_us; /* the latest clock, if clocks differ by more than a sample takes */
 	double answer_s;        /* the longest answer of any node lately, halved with each sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;

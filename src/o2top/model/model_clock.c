@@ -3,6 +3,7 @@
  * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
  */
 #include "model_impl.h"
+#include "o2top/base/sample_time.h"
 #include "source.h"
 
 #include <errno.h>
@@ -55,6 +56,38 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 		now->kernel_shift_us = now->mono_us - from->mono_us;
 }
 
+static int64_t max_us(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Corrects a wall clock that is behind the stamps of its own kernel. The kernel stamps by this
+ * clock, so the recording has another clock's time. Only recordings made by hand do, and reading
+ * the stamps takes time.
+ */
+static void correct_clock(struct model *m, struct collector *c, struct node *node,
+			  const struct node_sample *from, struct moment *now)
+{
+	int64_t newest = -1;
+
+	if (!from->has_clock)
+		return;
+	if (m->latest_us > from->real_us && !c->ops->live)
+		newest = newest_stamp(m, c, from);
+	/* A stamp that is later than all clocks is damage. */
+	if (newest - from->real_us > max_us(node->behind_us, (int64_t)(1e6 * STEP_S)) &&
+	    newest < m->latest_us + (int64_t)(1e6 * ONE_SAMPLE_S))
+		node->behind_us = newest - from->real_us;
+	if (!node->behind_us)
+		return;
+	now->behind_us = node->behind_us;
+	now->real_us += node->behind_us;
+	problem(&node->problems, node->name, 0,
+		"the clock is %.0f s behind the stamps of its own kernel: the stamps count",
+		seconds(node->behind_us));
+}
+
 /*
  * Reports a wall clock that was set, because that spoils the ages of stamped waits until they are
  * over.
@@ -62,7 +95,8 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 static void name_clock_step(struct node *node, const struct node_sample *from,
 			    const struct moment *before, const struct moment *now)
 {
-	double step = 1e-6 * (double)(now->real_us - before->real_us);
+	double step = seconds(now->real_us - now->behind_us -
+			      (before->real_us - before->behind_us));
 
 	if (!from->has_clock || node->older_s > 0)
 		return;
@@ -145,6 +179,7 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 			now.real_us =
 			    node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
 	}
+	correct_clock(m, c, node, from, &now);
 	set_mono(node, from, &now);
 	node->interval_s = NAN;
 	node->older_s = 0;
