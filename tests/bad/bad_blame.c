@@ -786,7 +786,7 @@ static void daemons_tell_of_the_trouble(void **state)
 	    "new status    wait fencing\nnew members   1 3\n");
 	a_sample_without_node2(s, 0.5);
 	assert_true(
-	    has_banner(frame(s, 0), "recovery is pending; the others have quorum; fencing of "));
+	    has_banner(frame(s, 0), "no recovery is seen; the others have quorum; fencing of "));
 	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done; lock space fs1: wait "
 					    "fencing; check its power and its fencing"));
 	/* a recording has the answers */

@@ -224,6 +224,33 @@ static void swapped_samples_are_no_restart(void **state)
 	assert_null(strstr(s->out, "restarted"));
 }
 
+/*
+ * The file realtime of node1 is 30 s behind the stamps of its kernel, because the recording was
+ * edited. node1 has waited for 8 s, as node2, and is not taken for a node that does not wait.
+ */
+static void stamps_of_the_kernel_count(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clocks(s, t, "node1", REAL0 + STEP * t - 30, UP0 + STEP * t);
+		scene_clocks(s, t, "node2", REAL0 + STEP * t, UP0 + STEP * t);
+		for (int n = 1; n <= 2; n++)
+			LINE(t, n == 1 ? "node1" : "node2", .ino = 512, WAITING, .gets = {9, 9},
+			     .wait_us = STAMP(-3));
+		LINE(t, "node1", .ino = 600, .gets = {0, 1 + (unsigned)t},
+		     .last_us = {0, STAMP(STEP * t - 0.1)});
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(node_in(row, "node1"), "oldest_wait_s"), 7.9, 1e-3);
+	assert_near(number(node_in(row, "node2"), "oldest_wait_s"), 8, 1e-3);
+	assert_non_null(strstr(s->err, "node1: the clock is 30 s behind the stamps"));
+	assert_null(strstr(s->err, "node2: the clock"));
+	assert_null(strstr(s->err, "went"));
+}
+
 /* A restart sets the time since boot back, and the wall clock goes on. */
 static void a_restart_is_told(void **state)
 {
@@ -246,6 +273,7 @@ int main(void)
 	    SCENE(an_ended_wait_stays_in_its_frame), SCENE(silence_is_not_a_difference_of_clocks),
 	    SCENE(times_that_go_back_are_found),     SCENE(one_clock_ahead_dates_no_sample),
 	    SCENE(swapped_samples_are_no_restart),   SCENE(a_restart_is_told),
+	    SCENE(stamps_of_the_kernel_count),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -156,8 +156,8 @@ static void say_silent_node(struct model *m, uint32_t node)
 		words_add(&w, "%s", n->silent_at_least ? " last" : " began then");
 		if (e.later)
 			words_add(&w, ", %u more since", e.later);
-		words_add(&w, "; recovery %s%s; check its power and its fencing",
-			  e.recovering ? "is in progress" : "is pending", m->daemons_said);
+		words_add(&w, "; %s%s; check its power and its fencing",
+			  e.recovering ? "recovery is in progress" : "no recovery is seen", m->daemons_said);
 		banner(&m->banners, "%s", text);
 	}
 	free(e.files.list);
