@@ -295,10 +295,10 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s for space in the same %u resource group%s: free space, or add space with "
-		 "gfs2_grow, so that each node finds its own",
-		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
-		 f->row->n_locksets == 1 ? "" : "s");
+		 "%s %s or %s blocks in the same %u resource group%s: if the disk is nearly full, "
+		 "free space, or add space with gfs2_grow, so that each node finds its own",
+		 f->who, verb(f->n_who, "allocates", "allocate"), verb(f->n_who, "frees", "free"),
+		 f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
 }
 
 static bool several_create(const struct facts *f)

@@ -179,11 +179,11 @@ static int held_by_number(const struct model *m, uint32_t space, uint32_t node,
 		if (v->space != space || v->id.number != lock->id.number ||
 		    v->id.low != lock->id.low || v->id.type != lock->id.type)
 			continue;
-		if (!v->is_master && v->master == number)
+		if (!v->is_master && v->master == number && !v->master_watched)
 			return 1;
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0 && w->entries[j].number == number &&
-			    w->entries[j].granted)
+			    w->entries[j].granted && !w->entries[j].watched)
 				return 1;
 	}
 	return 0;

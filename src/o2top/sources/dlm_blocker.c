@@ -238,11 +238,16 @@ static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool
 	return false;
 }
 
+static const char *who_is(bool watched)
+{
+	return watched ? "whose name is not known" : "which is dead or not watched";
+}
+
 /* A node in the DLM's queue that no sample names is dead, or o2top does not watch the node. */
 static void say_unwatched(struct words *t, const struct facts *f, const struct dlm_entry *e)
 {
-	note_blocker(f, (struct blocker){.node = -1, .number = e->number});
-	words_add(t, "the DLM's node %d, which is dead or not watched, holds %s", e->number,
+	note_blocker(f, (struct blocker){.node = -1, .number = e->number, .watched = e->watched});
+	words_add(t, "the DLM's node %d, %s, holds %s", e->number, who_is(e->watched),
 		  dlm_mode_name(e->mode));
 }
 
@@ -307,7 +312,7 @@ static bool say_master(struct words *t, const struct facts *f)
 		for (size_t j = 0; j < f->m->n_nodes; j++)
 			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
 				n = &f->m->nodes[j];
-		if (!n) {
+		if (!n && !v->master_watched) {
 			note_blocker(f, (struct blocker){.node = -1, .number = v->master});
 			words_add(t,
 				  "the lock's master is the DLM's node %d, which is dead or not "
@@ -315,7 +320,7 @@ static bool say_master(struct words *t, const struct facts *f)
 				  v->master);
 			return true;
 		}
-		if (!is_silent(f->m, n))
+		if (!n || !is_silent(f->m, n))
 			continue;
 		note_blocker(f,
 			     (struct blocker){.node = (int32_t)(n - f->m->nodes), .silent = true});

@@ -350,6 +350,36 @@ static void match_rest(struct model *m, const struct waits *w, int dlm)
 		m->nodes[last].dlm_id[dlm] = number;
 }
 
+/* Returns whether a node's own dump shows that this number is another node. */
+static bool is_another(const struct waits *w, uint32_t node, int number)
+{
+	for (size_t i = 0; i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+
+		if (v->node != node)
+			continue;
+		if (v->master == number)
+			return true;
+		for (uint32_t j = v->first; j < v->first + v->n; j++)
+			if (w->entries[j].number == number)
+				return true;
+	}
+	return false;
+}
+
+/* Returns whether a number may be that of a node of the model whose number is not known. */
+static bool may_be_watched(const struct reading *r, uint32_t space, int dlm, int number)
+{
+	for (uint32_t i = 0; i < r->m->n_nodes && number > 0; i++) {
+		const struct node *n = &r->m->nodes[i];
+
+		if (!n->dlm_id[dlm] && !n->process && (!n->n_spaces || space_on(n, space)) &&
+		    !is_another(r->w, i, number))
+			return true;
+	}
+	return false;
+}
+
 static void name_numbers(struct reading *r)
 {
 	struct waits *w = r->w;
@@ -365,6 +395,16 @@ static void name_numbers(struct reading *r)
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0)
 				w->entries[j].node = node_of(m, dlm, w->entries[j].number);
+	}
+	for (size_t i = 0; i < w->n_views; i++) {
+		struct dlm_view *v = &w->views[i];
+		int dlm = dlm_of_view(m, v);
+
+		v->master_watched = may_be_watched(r, v->space, dlm, v->master);
+		for (uint32_t j = v->first; j < v->first + v->n; j++)
+			w->entries[j].watched =
+			    w->entries[j].node < 0 &&
+			    may_be_watched(r, v->space, dlm, w->entries[j].number);
 	}
 }
 
