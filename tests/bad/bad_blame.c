@@ -40,6 +40,42 @@ static void o2dlm(struct scene *s, const char *node, int number, int master, int
 	}
 }
 
+/*
+ * node1 is the master of a glock, for which it waits. The DLM's node 3 has it in EX. Nothing tells
+ * which number node2 and node3 have, so node 3 may be any of them.
+ */
+static void a_number_without_a_name(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		for (int n = 1; n <= 3; n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_clock(s, t, node);
+			scene_stats(s, t, node, 2, n == 1 ? 0x200 : 0x300, 1000, 100, 500);
+			scene_glock(s, t, node, 2, n == 1 ? 0x200 : 0x300, "UN",
+				    n == 1 ? "W" : NULL, "SH", 88, "hotload");
+		}
+		snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+		scene_file(s, path,
+			   "rsb 00 0 0 0 0 0 0 24 str        2             200\n"
+			   "lkb 5f7 3 1c6 1766 0 1c 10000 2 5 -1 5 0 0 2 4990000000000 0\n"
+			   "lkb 5fb 0 0 1757 0 1c 0 3 0 3 0 0 0 4 4998000000000 0\n");
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	if (!strstr(word(row, "sentence"), "the DLM's node 3, whose name is not known, holds EX"))
+		fail_msg("%s", word(row, "sentence"));
+	if (!strstr(word(row, "advice"), "find the node with this number"))
+		fail_msg("%s", word(row, "advice"));
+	assert_null(strstr(s->out, "dead or not watched"));
+}
+
 /* A machine is in the recording under two names. The problems tell it. */
 static void one_machine_has_two_names(void **state)
 {
@@ -861,6 +897,7 @@ int main(void)
 	    SCENE(all_wait_for_one_of_them),
 	    SCENE(a_number_goes_to_another_node),
 	    SCENE(one_machine_has_two_names),
+	    SCENE(a_number_without_a_name),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(given_up_where_others_wait_ocfs2),
