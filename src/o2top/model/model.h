@@ -239,7 +239,7 @@ static inline const struct node_space *space_now_on(const struct model *m, const
 static inline bool model_heard(const struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
-		if (!node_absent(m, &m->nodes[i]))
+		if (!node_absent(m, &m->nodes[i]) && m->nodes[i].state != NODE_UNUSABLE)
 			return true;
 	return false;
 }
@@ -247,6 +247,9 @@ static inline bool model_heard(const struct model *m)
 /* Returns why no node gave anything. */
 static inline const char *model_silence(const struct model *m)
 {
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (m->nodes[i].state == NODE_UNUSABLE)
+			return "no node gave usable data: nothing is known";
 	for (size_t i = 0; i < m->n_nodes; i++)
 		if (m->nodes[i].state != NODE_DEAD)
 			return "no node answered: nothing is known";
