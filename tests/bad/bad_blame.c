@@ -115,7 +115,8 @@ static void one_machine_has_two_names(void **state)
 			char path[128];
 
 			scene_clock(s, t, names[n]);
-			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t, names[n]);
+			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t,
+				 names[n]);
 			scene_file(s, path, "Thread Pid: 209  Node: %d  State: JOINED\n",
 				   n == 2 ? 2 : 1);
 			if (n < 2)
@@ -154,9 +155,11 @@ static void a_number_goes_to_another_node(void **state)
 				     n == 3 && t > 1 ? STEP * t : UP0 + STEP * t);
 			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t, node);
 			scene_file(s, path, "Thread Pid: 209  Node: %d  State: JOINED\n", number);
-			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/locking_state", t, node);
+			snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/locking_state", t,
+				 node);
 			scene_file(s, path,
-				   "NAME:" M512 "\nLRES:1,1,16,0,0,0,0,0,0,0,4\nRMAP:\nLVBX:00\n%s\n",
+				   "NAME:" M512
+				   "\nLRES:1,1,16,0,0,0,0,0,0,0,4\nRMAP:\nLVBX:00\n%s\n",
 				   n > 1 ? "" : "LOCK:1,0,5,-1,2,2:36,0,0,0,0,1,0,0,0,2\n");
 			if (n == 1)
 				LINE(t, node, .ino = 512, .level = 0, .flags = 0x443, .action = 2,
@@ -803,7 +806,8 @@ static void what_no_counter_shows(void **state)
 	    has_banner(frame(s, 0), "on node1: another program set locking_filter to 11 s"));
 	assert_true(has_banner(frame(s, 0), "lost node 3"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
-	assert_true(has_banner(frame(s, 0), TABLE " on node2: locks are blocked while a node joins"));
+	assert_true(
+	    has_banner(frame(s, 0), TABLE " on node2: locks are blocked while a node joins"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: the DLM recovers"));
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 	/* and the cause of the wait follows */

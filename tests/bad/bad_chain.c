@@ -191,8 +191,9 @@ static void the_end_of_a_chain_is_not_seen(void **state)
 		LINE(t, "node3", .ino = 600, .gets = {0, 10});
 	}
 	scene_json(s);
-	tells(s, 512, "512>: RW: 1 process on node1 holds EX, and waits for META, whose holder was "
-		      "not seen; node2 waits 8.00 s");
+	tells(s, 512,
+	      "512>: RW: 1 process on node1 holds EX, and waits for META, whose holder was "
+	      "not seen; node2 waits 8.00 s");
 	advice = word(row_of(frame(s, 0), 512), "advice");
 	if (strstr(advice, "on node1"))
 		fail_msg("%s", advice);

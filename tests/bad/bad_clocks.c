@@ -214,7 +214,8 @@ static void swapped_samples_are_no_restart(void **state)
 		}
 	scene_json(s);
 	for (size_t n = 0; n < 4; n++) {
-		json_t *silent = node_in(frame(s, n), "node3"), *node = node_in(frame(s, n), "node1");
+		json_t *silent = node_in(frame(s, n), "node3"),
+		       *node = node_in(frame(s, n), "node1");
 
 		assert_near(number(silent, "silent_s"), STEP * order[n + 1], 1e-3);
 		assert_string_equal(word(node, "state"),

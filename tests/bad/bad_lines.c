@@ -220,7 +220,8 @@ static void empty_file(void **state)
 	assert_true(says(frame(s, 0), STATE(1, "node1")));
 }
 
-/* No file of any node can be used. Then nothing is known, and no line says that no request waits. */
+/* No file of any node can be used. Then nothing is known, and no line says that no request waits.
+ */
 static void nothing_usable_is_no_all_clear(void **state)
 {
 	struct scene *s = *state;

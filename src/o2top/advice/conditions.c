@@ -114,10 +114,11 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	if (strcmp(text, "recover_status") == 0 && sscanf(value, "%x", &bits) == 1 &&
 	    !(bits & 0x40)) {
 		r->space->recovering = true;
-		banner(&r->m->banners,
-		       "%s on %s: the DLM recovers after a node joined or left, or waits until one is "
-		       "fenced", r->where,
-		       r->node);
+		banner(
+		    &r->m->banners,
+		    "%s on %s: the DLM recovers after a node joined or left, or waits until one is "
+		    "fenced",
+		    r->where, r->node);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (strcmp(text, all[i].name) == 0 && *value && strcmp(value, all[i].good) != 0) {

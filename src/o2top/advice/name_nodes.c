@@ -93,7 +93,8 @@ static bool is_back(const struct model *m, const struct node *node)
 }
 
 unsigned name_state(const struct model *m, const struct row *row,
-		    bool (*is)(const struct model *m, const struct node *node), char *buf, size_t size)
+		    bool (*is)(const struct model *m, const struct node *node), char *buf,
+		    size_t size)
 {
 	struct name_list list = {.buf = buf, .size = size};
 

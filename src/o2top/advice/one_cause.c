@@ -157,7 +157,8 @@ static void say_silent_node(struct model *m, uint32_t node)
 		if (e.later)
 			words_add(&w, ", %u more since", e.later);
 		words_add(&w, "; %s%s; check its power and its fencing",
-			  e.recovering ? "recovery is in progress" : "no recovery is seen", m->daemons_said);
+			  e.recovering ? "recovery is in progress" : "no recovery is seen",
+			  m->daemons_said);
 		banner(&m->banners, "%s", text);
 	}
 	free(e.files.list);

@@ -167,7 +167,7 @@ struct model {
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
-	int64_t latest_us; /* the latest clock, if clocks differ by more than a sample takes */
+	int64_t latest_us;      /* the latest clock, if clocks differ by more than a sample takes */
 	double answer_s;        /* the longest answer of any node lately, halved with each sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;

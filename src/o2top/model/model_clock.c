@@ -95,8 +95,8 @@ static void correct_clock(struct model *m, struct collector *c, struct node *nod
 static void name_clock_step(struct node *node, const struct node_sample *from,
 			    const struct moment *before, const struct moment *now)
 {
-	double step = seconds(now->real_us - now->behind_us -
-			      (before->real_us - before->behind_us));
+	double step =
+	    seconds(now->real_us - now->behind_us - (before->real_us - before->behind_us));
 
 	if (!from->has_clock || node->older_s > 0)
 		return;
@@ -189,10 +189,11 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
 		node->older_s = older_by(node, from, before, &now);
 		if (node->older_s > 0)
-			problem(&node->problems, node->name, 0,
-				"this sample is %.3f s older than the one before it: the samples are "
-				"not in order",
-				node->older_s);
+			problem(
+			    &node->problems, node->name, 0,
+			    "this sample is %.3f s older than the one before it: the samples are "
+			    "not in order",
+			    node->older_s);
 		name_clock_step(node, from, before, &now);
 		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
 			bool restarted = !node->wall_time && !node->guessed_time &&
@@ -281,7 +282,8 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 		/* A collector that knows how long the node has been silent has said so. */
 		node->silent_at_least = !node->last_sample && !present[i];
 		if (!present[i] && !silent_known[i])
-			node->silent_s = max_s(node->silent_s + (isnan(typical) ? -older : typical), 0);
+			node->silent_s =
+			    max_s(node->silent_s + (isnan(typical) ? -older : typical), 0);
 		if (!present[i] || isnan(node->interval_s))
 			node->frame_s = 0;
 		else if (node->last_sample == m->sample - 1 || isnan(typical))

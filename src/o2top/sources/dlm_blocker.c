@@ -141,9 +141,10 @@ static bool say_recovery(struct words *t, const struct facts *f)
 	if (f->m->nodes && f->wait->space < f->m->n_spaces &&
 	    f->m->spaces[f->wait->space].recovering) {
 		/* The kernel's DLM recovers also if a node joins or leaves. */
-		words_add(t, "%s", f->m->spaces[f->wait->space].fs == FS_GFS2
-					 ? "recovery is in progress, or a node joins or leaves"
-					 : "recovery is in progress");
+		words_add(t, "%s",
+			  f->m->spaces[f->wait->space].fs == FS_GFS2
+			      ? "recovery is in progress, or a node joins or leaves"
+			      : "recovery is in progress");
 		return true;
 	}
 	return false;
