@@ -103,19 +103,6 @@ static bool ages_not_known(const struct facts *f)
 	return !f->row->sum.oldest_s;
 }
 
-/* Returns whether a node that may have the row's lock space fails to answer or to be understood. */
-static bool any_fails(const struct facts *f)
-{
-	for (size_t i = 0; i < f->m->n_nodes; i++) {
-		const struct node *n = &f->m->nodes[i];
-
-		if ((node_silent(f->m, n) || node_unusable(f->m, n)) && !node_not_reached(n) &&
-		    node_may_have(n, f->row))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Returns whether a silent node may be the cause of waits for which no line names the blocker.
  * Traffic has short waits all the time, whether or not some node is away. So a wait must be a hang,
@@ -128,7 +115,7 @@ static bool silence_explains(const struct facts *f)
 	if (f->hang == HANG_NOW)
 		return true;
 	if (ages_not_known(f))
-		return any_fails(f);
+		return any_node_fails(f->m, f->row);
 	for (size_t i = 0; i < f->m->n_nodes && waits_long(c); i++) {
 		const struct node *n = &f->m->nodes[i];
 

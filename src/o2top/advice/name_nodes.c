@@ -81,6 +81,18 @@ bool node_unusable(const struct model *m, const struct node *node)
 	return node->state == NODE_UNUSABLE;
 }
 
+bool any_node_fails(const struct model *m, const struct row *row)
+{
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct node *n = &m->nodes[i];
+
+		if ((node_silent(m, n) || node_unusable(m, n)) && !node_not_reached(n) &&
+		    node_may_have(n, row))
+			return true;
+	}
+	return false;
+}
+
 bool node_stuck(const struct model *m, const struct node *node)
 {
 	(void)m;

@@ -38,6 +38,8 @@ bool node_may_have(const struct node *node, const struct row *row);
 bool node_silent(const struct model *m, const struct node *node);
 /* Returns whether a node answered, and no line of it could be used. */
 bool node_unusable(const struct model *m, const struct node *node);
+/* Returns whether a node that may have the row's lock space is silent or unusable. */
+bool any_node_fails(const struct model *m, const struct row *row);
 /* Returns whether a node is a process of libglock that is stopped or hangs. */
 bool node_stuck(const struct model *m, const struct node *node);
 
