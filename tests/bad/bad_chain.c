@@ -133,6 +133,30 @@ static void a_cycle_is_a_deadlock(void **state)
 }
 
 /*
+ * As above, but the samples of node2 come 3 s after those of node1, and the wait of node1 may have
+ * begun just before its sample. So it may have ended before node2's.
+ */
+static void a_short_wait_is_no_deadlock(void **state)
+{
+	struct scene *s = *state;
+	const char *const at = "t1/node1/gfs2/" TABLE "/glocks";
+
+	for (int t = 0; t < 2; t++) {
+		scene_clocks(s, t, "node1", REAL0 + STEP * t, UP0 + STEP * t);
+		scene_clocks(s, t, "node2", REAL0 + STEP * t + 3, UP0 + STEP * t + 3);
+	}
+	glock(s, "node1", 0x200, "EX", 10, 0);
+	glock(s, "node1", 0x201, "UN", 0, 0);
+	scene_file(s, at, " H: s:EX f:W e:0 p:10 [waiter] gfs2_open+0x1 [gfs2]\n");
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	glock(s, "node2", 0x200, "UN", 0, 20);
+	scene_json(s);
+	tells(s, 0x200, "perhaps a deadlock (node2 -> node1 -> node2)");
+	if (strcmp(word(row_of(frame(s, 0), 0x200), "advice_code"), "DEADLOCK") == 0)
+		fail_msg("the wait of node1 may be over");
+}
+
+/*
  * node2 has waited for 8 s for the lock `type` of inode 512, which a process of node1 has. A
  * process of node1 has waited for the M lock for `age` seconds, which node3 has.
  */
@@ -215,6 +239,7 @@ int main(void)
 	    BAD(another_process_is_no_chain),
 	    BAD(an_ended_process_is_no_chain),
 	    BAD(a_cycle_is_a_deadlock),
+	    BAD(a_short_wait_is_no_deadlock),
 	    BAD(a_chain_of_one_inode),
 	    BAD(a_short_wait_is_no_link),
 	    BAD(the_end_of_a_chain_is_not_seen),

@@ -189,7 +189,7 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
 	/* The blocker comes first, then the waiters. */
-	blocked = dlm_follow(&chain, &t, m, wait, words, &blockers);
+	blocked = dlm_follow(&chain, &t, m, wait, words, far.samples, &blockers);
 	words_add(&t, blocked ? "; " : "");
 	dlm_say_waiters(&t, &f);
 	dlm_say_chain(&t, &chain, m);
