@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A busy node reads its files so long after its clock, so the stamps may be so much later. */
+#define READING_S 20.0
 /* A step between a node's two clocks is more than this. The time between reading them is less. */
 #define STEP_S 1.0
 
@@ -76,7 +78,7 @@ static void correct_clock(struct model *m, struct collector *c, struct node *nod
 	if (m->latest_us > from->real_us && !c->ops->live)
 		newest = newest_stamp(m, c, from);
 	/* A stamp that is later than all clocks is damage. */
-	if (newest - from->real_us > max_us(node->behind_us, (int64_t)(1e6 * STEP_S)) &&
+	if (newest - from->real_us > max_us(node->behind_us, (int64_t)(1e6 * (READING_S + from->took_s))) &&
 	    newest < m->latest_us + (int64_t)(1e6 * ONE_SAMPLE_S))
 		node->behind_us = newest - from->real_us;
 	if (!node->behind_us)
