@@ -28,6 +28,7 @@ mutant in place. `also` names a test of no row.
 The file `without` has the rows that no mutant can break, with a reason each.
 """
 import argparse
+import collections
 import concurrent.futures
 import glob
 import hashlib
@@ -44,7 +45,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, 'tests', 'mutate')
-SECONDS = 25  # a test that runs for longer than this hangs, because of the mutant
+# A test hangs because of the mutant if it takes so much longer than without.
+SECONDS, TIMES = 25, 4
 
 
 class Row:
@@ -216,7 +218,8 @@ class Copy:
 
     def __init__(self, folder):
         self.folder = folder
-        self.shm = os.path.join('/dev/shm', 'glock-mutate-%d' % os.getpid(), os.path.basename(folder))
+        self.shm = os.path.join('/dev/shm', 'glock-mutate-%d' % os.getpid(),
+                                os.path.basename(folder))
         self.hung = []  # functions that the time limit ended
         self.source = os.path.join(folder, 'src')
         self.build = os.path.join(folder, 'build')
@@ -301,8 +304,8 @@ class Copy:
             known = self.known = set(l.split(': ')[0] for l in out.splitlines())
         return sorted(t for t in found if t in known)
 
-    def passes(self, test, function):
-        """Runs a test, and tells whether the function's test passes."""
+    def passes(self, test, function, seconds):
+        """Runs a test for so long at most, and tells whether the function's test passes."""
         env = dict(os.environ, **test['env'])
         env['LD_PRELOAD'] = os.path.join(self.build, 'tests/mutate/only.so')
         env['GLOCK_ONLY'] = env['ADVERSARY'] = function
@@ -315,7 +318,7 @@ class Copy:
                                        cwd=test['workdir'] or self.build, env=env,
                                        start_new_session=True)
             try:
-                process.wait(timeout=min(SECONDS, test['timeout'] or SECONDS))
+                process.wait(timeout=seconds)
                 output.seek(0)
                 out = output.read()
             except subprocess.TimeoutExpired:
@@ -338,27 +341,36 @@ class Copy:
             for test in self.tests.get(file, []):
                 yield test, function
 
-    def first_that_passes(self, row):
-        """Returns None if a test of the row fails, or else a message."""
+    def first_that_passes(self, row, usual):
+        """Returns None if a test of the row fails, or else a message.
+
+        usual[TEST, FUNCTION]: the seconds that the test takes without a mutant
+        """
         pairs = list(self.tests_of(row))
         if not pairs:
             return 'no program for %s' % ', '.join(row.tests)
         for test, function in pairs:
-            if not self.passes(test, function):
+            if not self.passes(test, function, SECONDS + TIMES * usual[test['name'], function]):
                 return None
         return 'the test passes: %s' % ', '.join(row.tests)
 
-    def try_as_it_is(self, row):
-        """Returns None if all tests of the row pass without a mutant, or else a message."""
+    def try_as_it_is(self, row, usual):
+        """Returns None if all tests of the row pass without a mutant, or else a message.
+
+        Fills `usual`.
+        """
         pairs = list(self.tests_of(row))
         built = self.targets([t for t, _ in pairs])
         self.must('ninja', '-C', self.build, *built)
         for test, function in pairs:
-            if not self.passes(test, function):
+            began = time.time()
+            passes = self.passes(test, function, test['timeout'] or 300)
+            usual[test['name'], function] = time.time() - began
+            if not passes:
                 return 'the test fails without a mutant: %s' % function
         return None
 
-    def try_mutant(self, mutant, rows):
+    def try_mutant(self, mutant, rows, usual):
         """Returns (row, message) for each row; the message is None if its test fails."""
         path = os.path.join(self.source, mutant.file)
         text = read(path)
@@ -371,7 +383,7 @@ class Copy:
             if done.returncode:
                 tail = [l for l in done.stdout.splitlines() if 'error' in l][:2]
                 return [(r, 'does not build: %s' % ' '.join(tail)) for r in rows]
-            return [(r, self.first_that_passes(r)) for r in rows]
+            return [(r, self.first_that_passes(r, usual)) for r in rows]
         finally:
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
@@ -434,13 +446,13 @@ def run(options):
             free.put(copy)
 
     def as_it_is(row):
-        return with_copy(lambda copy: copy.try_as_it_is(row))
+        return with_copy(lambda copy: copy.try_as_it_is(row, usual))
 
     def one(item):
-        return item[0], with_copy(lambda copy: copy.try_mutant(*item))
+        return item[0], with_copy(lambda copy: copy.try_mutant(*item, usual))
 
     number = failed = 0
-    broken = {}
+    broken, usual = {}, collections.defaultdict(int)
     by_tests = {', '.join(r.tests): r for _, some in todo for r in some}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for tests, (message, _) in zip(by_tests, pool.map(as_it_is, by_tests.values())):
