@@ -78,7 +78,8 @@ static void correct_clock(struct model *m, struct collector *c, struct node *nod
 	if (m->latest_us > from->real_us && !c->ops->live)
 		newest = newest_stamp(m, c, from);
 	/* A stamp that is later than all clocks is damage. */
-	if (newest - from->real_us > max_us(node->behind_us, (int64_t)(1e6 * (READING_S + from->took_s))) &&
+	if (newest - from->real_us >
+		max_us(node->behind_us, (int64_t)(1e6 * (READING_S + from->took_s))) &&
 	    newest < m->latest_us + (int64_t)(1e6 * ONE_SAMPLE_S))
 		node->behind_us = newest - from->real_us;
 	if (!node->behind_us)
