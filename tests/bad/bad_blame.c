@@ -40,6 +40,34 @@ static void o2dlm(struct scene *s, const char *node, int number, int master, int
 	}
 }
 
+/*
+ * 60 nodes with long names wait for a lock that 10 readers have. No name is cut off, and the line
+ * tells how many wait.
+ */
+static void many_waiters(void **state)
+{
+	struct scene *s = *state;
+	const char *text;
+
+	for (int t = 0; t < 2; t++)
+		for (int n = 0; n < 61; n++) {
+			char node[64];
+
+			snprintf(node, sizeof(node), "storage-node-%03d.building-7.example.com", n);
+			scene_clock(s, t, node);
+			if (n)
+				LINE(t, node, .ino = 512, .level = 0, .flags = 0x443, .action = 2,
+				     .requested = 5, .gets = {9, 9}, .wait_us = STAMP(-3));
+			else
+				LINE(t, node, .ino = 512, .level = 5, .flags = 0x145,
+				     .holders = {0, 1}, .gets = {1, 1});
+		}
+	scene_json(s);
+	text = word(row_of(frame(s, 0), 512), "sentence");
+	if (!strstr(text, "012.building-7.example.com and 48 more nodes wait 8.00 s"))
+		fail_msg("%s", text);
+}
+
 static const char *sentence(struct scene *s)
 {
 	json_t *row = row_of(frame(s, 0), 512);
@@ -672,7 +700,8 @@ static void what_no_counter_shows(void **state)
 	    has_banner(frame(s, 0), "on node1: another program set locking_filter to 11 s"));
 	assert_true(has_banner(frame(s, 0), "lost node 3"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
-	assert_true(has_banner(frame(s, 0), TABLE " on node2: locks are blocked"));
+	assert_true(
+	    has_banner(frame(s, 0), TABLE " on node2: locks are blocked while a node joins"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: the DLM recovers"));
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 	/* and the cause of the wait follows */
@@ -719,7 +748,7 @@ static void daemons_tell_of_the_trouble(void **state)
 	    "new status    wait fencing\nnew members   1 3\n");
 	a_sample_without_node2(s, 0.5);
 	assert_true(
-	    has_banner(frame(s, 0), "recovery is pending; the others have quorum; fencing of "));
+	    has_banner(frame(s, 0), "no recovery is seen; the others have quorum; fencing of "));
 	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done; lock space fs1: wait "
 					    "fencing; check its power and its fencing"));
 	/* a recording has the answers */
@@ -792,6 +821,7 @@ int main(void)
 	    SCENE(no_holder_is_seen),
 	    SCENE(it_waits_for_its_own_node),
 	    SCENE(all_wait_for_one_of_them),
+	    SCENE(many_waiters),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(given_up_where_others_wait_ocfs2),
