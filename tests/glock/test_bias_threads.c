@@ -64,6 +64,40 @@ static void bias_claimed_at_the_end(void **state)
 	}
 }
 
+/* ---- readers that fill the word at the same time ---- */
+
+enum { READERS = 8, READS = 100000 };
+static int by_the_queue; /* an atom */
+
+/* Only a request that joins the queue writes the number of its thread into the holder. */
+static void *reads(void *arg)
+{
+	struct glock_holder a;
+
+	for (int i = 0; i < READS; i++) {
+		assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+		if (gh_of(&a)->pid)
+			__atomic_add_fetch(&by_the_queue, 1, __ATOMIC_RELAXED);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	return arg;
+}
+
+/* The queue would end the bias of all readers, though no request is in their way. */
+static void bias_of_a_full_word(void **state)
+{
+	pthread_t t[READERS];
+
+	(void)state;
+	cache(gls[0]);
+	atom_store64(&space->bias_not_before, INT64_MAX);
+	for (int i = 0; i < READERS; i++)
+		pthread_create(&t[i], NULL, reads, NULL);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(by_the_queue, 0);
+}
+
 /* ---- thousands of threads ---- */
 
 enum { TOGETHER = 20, ROUNDS = 150 };
@@ -212,7 +246,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(bias_claimed_at_the_end),
-	    FAST_TEST(bias_of_thousands),
+	    FAST_TEST(bias_of_a_full_word),
+    FAST_TEST(bias_of_thousands),
 	    FAST_TEST(bias_after_a_fork),
 	};
 

@@ -37,24 +37,26 @@ enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__h
  */
 GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
 /*
- * Undoes a request that the word, or the bias, did not allow. Returns true if the thread may ask
- * once more with glock__fast_nq_more(). Otherwise the request has to join the queue.
+ * Undoes a request that the word did not allow. Returns true if the thread may ask once more with
+ * glock__fast_nq_more(), because the word was only full. Otherwise the request has to join the queue.
  */
 bool glock__fast_refused(struct glock__holder *gh);
-bool glock__fast_revoked(struct glock__holder *gh);
-/* The biased holder has left its slot, and the bias has ended. */
-GLOCK__NOINLINE int glock__fast_dq_revoked(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
 GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
+
 /* ---- bias_offer.c ---- */
 
-/* The rest of nq and dq after the bias of the thread has ended. The slot is empty. */
-GLOCK__COLD void glock__bias_refused(struct glock__holder *gh);
-GLOCK__COLD void glock__bias_left(struct glock__holder *gh);
+/* Undoes a request that the bias did not allow, because it has ended. */
+GLOCK__COLD void glock__fast_revoked(struct glock__holder *gh);
+/* The biased holder has left its slot, and the bias has ended. */
+GLOCK__COLD int glock__fast_dq_revoked(struct glock__holder *gh);
 /* Folds the uses of the word and the slots. */
 GLOCK__COLD void glock__bias_count(struct glock *gl);
-/* The word is full: folds its uses, and allows the calling thread a bias if that pays. */
-GLOCK__COLD void glock__bias_offer(struct glock *gl, enum glock_mode mode);
+/*
+ * The word is full: folds its uses, and allows the calling thread a bias if that pays. Returns true
+ * if the thread has a bias now.
+ */
+GLOCK__COLD bool glock__bias_offer(struct glock *gl, enum glock_mode mode);
 
 /* ---- fast.c, the rest ---- */
 
