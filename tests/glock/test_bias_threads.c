@@ -247,7 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(bias_claimed_at_the_end),
 	    FAST_TEST(bias_of_a_full_word),
-    FAST_TEST(bias_of_thousands),
+	    FAST_TEST(bias_of_thousands),
 	    FAST_TEST(bias_after_a_fork),
 	};
 

@@ -38,7 +38,8 @@ enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__h
 GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
 /*
  * Undoes a request that the word did not allow. Returns true if the thread may ask once more with
- * glock__fast_nq_more(), because the word was only full. Otherwise the request has to join the queue.
+ * glock__fast_nq_more(), because the word was only full. Otherwise the request has to join the
+ * queue.
  */
 bool glock__fast_refused(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
