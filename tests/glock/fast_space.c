@@ -85,6 +85,19 @@ void on_thread(void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_join(t, NULL), 0);
 }
 
+int step;
+
+void await_step(int n)
+{
+	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
+		usleep(100);
+}
+
+void next_step(int n)
+{
+	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
+}
+
 void demand(struct glock *gl, int dlm_mode)
 {
 	space->lm->events->bast(&gl->lk, dlm_mode);

@@ -40,5 +40,9 @@ int get_bias(struct glock *gl, enum glock_mode mode);
 void demand(struct glock *gl, int dlm_mode);
 /* Runs fn in a thread and waits for its end. */
 void on_thread(void *(*fn)(void *), void *arg);
+/* The threads of a test go on in steps: waits for step n, and sets it. */
+extern int step; /* an atom */
+void await_step(int n);
+void next_step(int n);
 
 #endif

@@ -10,19 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int step; /* an atom */
-
-static void await_step(int n)
-{
-	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
-		usleep(100);
-}
-
-static void next_step(int n)
-{
-	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
-}
-
 /* ---- the end of a thread during a claim ---- */
 
 static struct glock_holder there;
