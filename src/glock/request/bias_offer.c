@@ -55,7 +55,8 @@ int glock__fast_dq_revoked(struct glock__holder *gh)
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);
-	return glock__fast_rung(gl);
+	glock__poll(gl_space(gl));
+	return 0;
 }
 
 /* ---- giving up ---- */
