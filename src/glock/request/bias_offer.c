@@ -26,7 +26,7 @@ static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glo
 	return claimed;
 }
 
-void glock__fast_revoked(struct glock__holder *gh)
+void glock__bias_refused(struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;

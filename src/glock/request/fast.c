@@ -65,7 +65,7 @@ static bool word_admits(uint64_t word, const struct glock__holder *gh)
 	return (word & (good | bad)) == good;
 }
 
-bool glock__fast_refused(struct glock__holder *gh)
+static bool undo_refused(struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
@@ -94,6 +94,15 @@ bool glock__fast_refused(struct glock__holder *gh)
 	}
 	/* Another thread that was refused may have folded the word first. */
 	return word_admits(atom_load64(&gl->fast), gh);
+}
+
+bool glock__fast_undo(struct glock__holder *gh, enum glock__fast_result result)
+{
+	if (result == GLOCK__FAST_REFUSED)
+		return undo_refused(gh);
+	if (result == GLOCK__FAST_REVOKED)
+		glock__bias_refused(gh);
+	return result == GLOCK__FAST_REVOKED;
 }
 
 int glock__fast_rung(struct glock *gl)
