@@ -543,8 +543,8 @@ struct glock_space_options {
  * missing, and what to do. If the environment has GLOCK_DEBUG=stderr, each message goes to standard
  * error, too, with the process, the time and a newline. Any other value names a file, to which the
  * messages are appended. A setuid program ignores GLOCK_DEBUG.
- *   -EINVAL           name or options. If the size of the options is too small for a log, no
- *                     message tells it
+ *   -EINVAL           name or options. The log names the option, its value and its range. If the
+ *                     size of the options is too small for a log, no message tells it
  *   -EPROTONOSUPPORT  no such lock manager
  *   -ENOMEM, -EMFILE  no memory, too many open files
  *   -EAGAIN           no more threads

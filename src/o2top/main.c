@@ -323,14 +323,25 @@ static bool looks_recorded(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/*
- * Returns whether --fs names spaces of libglock, or may name one. Without it they show only where
- * no cluster file system is found.
- */
-static bool wants_processes(const struct options *o)
+/* Returns the name of the cluster file system that --fs asks for, or NULL. */
+static const char *file_system(const struct options *o)
 {
-	return o->filter.fs && strcasecmp(o->filter.fs, "ocfs2") != 0 &&
-	       strcasecmp(o->filter.fs, "gfs2") != 0;
+	static const char *const names[] = {"OCFS2", "GFS2"};
+
+	for (size_t i = 0; o->filter.fs && i < 2; i++)
+		if (strcasecmp(o->filter.fs, names[i]) == 0)
+			return names[i];
+	return NULL;
+}
+
+/* Any word of --fs may be a space of libglock, even one that is also a kind of file system. */
+static struct processes_wanted which_processes(const struct options *o)
+{
+	if (!o->filter.fs)
+		return (struct processes_wanted){PROCESSES_ALONE, NULL};
+	if (file_system(o))
+		return (struct processes_wanted){PROCESSES_NAMED, o->filter.fs};
+	return (struct processes_wanted){PROCESSES_ALL, NULL};
 }
 
 static int open_cluster(struct run *r, char *const *nodes, size_t n)
@@ -341,7 +352,7 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
-				    .processes = wants_processes(o),
+				    .processes = which_processes(o),
 				    .trace = o->trace,
 				    .no_agent = o->no_agent,
 				    .sample_limit = o->sample_limit << 20};
@@ -384,7 +395,7 @@ static int open_collector(struct run *r)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
 	o->roots.trace = o->trace;
-	o->roots.processes = wants_processes(o);
+	o->roots.processes = which_processes(o);
 	o->roots.no_paths = o->effort == PATHS_NONE;
 	return collect_local(&r->collector, &o->roots);
 }
@@ -436,8 +447,26 @@ static bool complain_of_permissions(const struct run *r)
 	return any;
 }
 
+/* Says why there is nothing to watch on this machine, and what else o2top can show. */
+static void nothing_here(const struct run *r)
+{
+	const char *fs = file_system(&r->o);
+
+	if (r->o.filter.fs && strcasecmp(r->o.filter.fs, "glock") == 0)
+		complain("nothing to watch: no process here has a space of libglock open, or the "
+			 "spaces belong to other users (run o2top as root)");
+	else
+		complain(
+		    "nothing to watch: no %s is mounted here, or debugfs is not mounted (mount "
+		    "-t debugfs none /sys/kernel/debug); %s",
+		    fs ? fs : "OCFS2 or GFS2",
+		    fs ? "--fs glock shows spaces of libglock" : "o2top --demo shows a recording");
+}
+
 static int nothing_to_watch(const struct run *r)
 {
+	const char *fs = file_system(&r->o);
+
 	main_print_problems(r);
 	if (r->collector->ops->live && complain_of_permissions(r))
 		return EXIT_UNUSABLE;
@@ -451,17 +480,17 @@ static int nothing_to_watch(const struct run *r)
 		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording",
 			 r->title);
 	else if (r->o.n_nodes || r->found.n > 1)
-		complain("nothing to watch: all nodes answer, but no OCFS2 or GFS2 is mounted%s; "
-			 "for spaces of libglock install o2top on the nodes",
-			 r->o.n_paths ? " there" : "");
+		complain(
+		    "nothing to watch: all nodes answer, but no %s is mounted%s; for spaces of "
+		    "libglock install o2top on the nodes%s",
+		    fs ? fs : "OCFS2 or GFS2", r->o.n_paths ? " there" : "",
+		    fs ? ", and use --fs glock" : "");
 	else if (r->o.roots.mount_point)
 		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
 			 "(debugfs %s); for a recording add --recording",
 			 r->title, r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
-		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not "
-			 "mounted (mount -t debugfs none /sys/kernel/debug); o2top --demo shows a "
-			 "recording");
+		nothing_here(r);
 	return EXIT_NOTHING;
 }
 

@@ -26,7 +26,8 @@ enum {
 	MAX_LENT = 1 << 20,
 	MAX_HISTOGRAMS = 1 << 16,
 	CHUNK = 256 * 1024,
-	TRIES = 16, /* for a record that changes during the read */
+	TRIES = 16,     /* for a record that changes during the read */
+	PATIENCE = 256, /* yields for records that stay half written */
 };
 
 static const struct {
@@ -129,6 +130,7 @@ int glock__peek_head_anew(struct glock__peek *p)
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	p->file_size = (uint64_t)st.st_size;
+	p->patience = PATIENCE;
 	n = glock__peek_at(p, &p->head, sizeof(p->head), 0);
 	if (n < 0)
 		return (int)n;
@@ -202,8 +204,11 @@ static uint32_t seq_of(const void *record)
  * Reads a record that was being changed once more. Returns true if the record is consistent now. If
  * not, `record` has its parts. One pread copies in any order, because the kernel chooses the
  * fastest one. Therefore the sequence number is read by itself, before and after.
+ *
+ * A yield takes long on a busy machine, and a damaged file may have thousands of records that stay
+ * half written. So the yields of a read are limited, until a record becomes consistent.
  */
-static bool read_again(const struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
+static bool read_again(struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint32_t before, after;
@@ -212,8 +217,13 @@ static bool read_again(const struct glock__peek *p, char *record, uint32_t strid
 		    glock__peek_at(p, record, stride, at) != (ssize_t)stride ||
 		    glock__peek_at(p, &after, sizeof(after), at) != sizeof(after))
 			return false;
-		if (!(before & 1) && before == after)
+		if (!(before & 1) && before == after) {
+			p->patience = PATIENCE;
 			return true;
+		}
+		if (!p->patience)
+			return false;
+		p->patience--;
 		sched_yield();
 	}
 	return false;

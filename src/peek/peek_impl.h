@@ -24,6 +24,7 @@ struct glock__peek {
 	bool no_memory;
 	struct glock__peek_counts counts;
 	char *chunk, *again;
+	unsigned int patience; /* so many more times this read waits for a writer */
 };
 
 /*

@@ -245,11 +245,29 @@ static int refuse_write(struct connection *c, int result)
 	return result;
 }
 
+/*
+ * Refuses the page that would set WAL mode. file_pragma() does not hear of each PRAGMA: SQLite
+ * tells the main database only, which may be in memory. A rollback of a hot journal may bring WAL
+ * mode back, which another program had ended.
+ */
+static SQLITE_SLOW int refuse_wal_page(const struct connection *c, const void *from, int n)
+{
+	if (n < HEADER_SIZE || c->recovers || !file_says_wal(from))
+		return SQLITE_OK;
+	say(SQLITE_ERROR,
+	    "%s: stays in its journal mode, because the VFS glock has no WAL mode; open it with "
+	    "vfs=unix for WAL",
+	    c->db->path);
+	return SQLITE_ERROR;
+}
+
 static int file_write(sqlite3_file *file, const void *from, int n, sqlite3_int64 at)
 {
 	struct connection *c = connection_of(file);
 	int rc = refuse_write(c, SQLITE_IOERR_WRITE);
 
+	if (!rc && !at)
+		rc = refuse_wal_page(c, from, n);
 	if (rc)
 		return rc;
 	if (at < COUNTER_AT + COUNTER_SIZE)
@@ -290,6 +308,27 @@ static void share_exclusive(struct database *db, void *connection)
 	pthread_mutex_unlock(&db->mutex);
 }
 
+static int mode_of_handle(void *exclusive, int n, char **values, char **names)
+{
+	(void)names;
+	*(bool *)exclusive = n == 1 && values[0] && sqlite3_stricmp(values[0], "exclusive") == 0;
+	return 0;
+}
+
+/*
+ * Returns whether PRAGMA locking_mode=exclusive was for all databases of the handle. SQLite tells
+ * only the main one, which may be in memory.
+ */
+static bool handle_is_exclusive(const struct connection *c)
+{
+	sqlite3 *handle = atomic_load(&c->handle);
+	bool exclusive = false;
+
+	if (handle)
+		sqlite3_exec(handle, "PRAGMA locking_mode", mode_of_handle, &exclusive, NULL);
+	return exclusive;
+}
+
 /*
  * With locking_mode=exclusive SQLite would use WAL without shared memory. The file would then be in
  * WAL mode, which no other connection of this VFS can open. SQLite tells only the main database of
@@ -304,8 +343,8 @@ static int file_pragma(struct connection *c, char **arguments)
 		if (c->exclusive)
 			database_each(share_exclusive, c);
 	}
-	if (value && c->exclusive && sqlite3_stricmp(name, "journal_mode") == 0 &&
-	    sqlite3_stricmp(value, "wal") == 0) {
+	if (value && sqlite3_stricmp(name, "journal_mode") == 0 &&
+	    sqlite3_stricmp(value, "wal") == 0 && (c->exclusive || handle_is_exclusive(c))) {
 		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode");
 		return arguments[0] ? SQLITE_ERROR : SQLITE_NOMEM;
 	}

@@ -214,6 +214,36 @@ def beside_a_file_system_they_show_where_asked_for():
     a.end()
 
 
+def a_kind_of_file_system_shows_no_processes():
+    """Neither a machine nor a cluster has a file system. --fs with a kind shows no process of libglock, and
+    names the way out."""
+    a = Node("shop")
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    with tempfile.TemporaryDirectory(prefix="o2top-empty.") as folder:
+        def o2top(*args):
+            env = {**os.environ, "O2TOP_DEBUGFS": folder, "PATH": os.path.dirname(O2TOP) + ":" + os.environ["PATH"]}
+            return subprocess.run([O2TOP, "--json", "--once", "-t", "0.1", *args], capture_output=True, text=True,
+                                  timeout=SLOW, env=env, check=False)
+
+        for where in (["--local"], ["-n", "localhost"]):
+            r = o2top(*where)
+            assert r.returncode == 0 and a.name in r.stdout, (where, r.stdout, r.stderr)
+            for kind, name in (("ocfs2", "OCFS2"), ("GFS2", "GFS2")):
+                r = o2top(*where, "--fs", kind)
+                assert a.name not in r.stdout and r.stdout == "", (where, r.stdout)
+                if where == ["--local"] and "run o2top as root" in r.stderr:
+                    assert r.returncode == 3, r
+                    continue
+                assert r.returncode == 1, r
+                assert f"no {name} is mounted" in r.stderr and "--fs glock" in r.stderr, r.stderr
+    a.end()
+    r = subprocess.run([O2TOP, "--local", "--fs", "glock", "--once", "-t", "0.1"], capture_output=True, text=True,
+                       timeout=SLOW, check=False)
+    assert r.returncode in (1, 3) and ("no process here has a space of libglock open" in r.stderr or
+                                       "run o2top as root" in r.stderr), r
+
+
 def glock_top_is_o2top():
     a = Node("shop")
     text = out("top", "shop", "--once", "-t", "0.1", "-b")
@@ -233,6 +263,7 @@ if __name__ == "__main__":
             garbage_in_a_segment_is_survived,
             a_machine_that_is_asked_tells_of_its_processes,
             beside_a_file_system_they_show_where_asked_for,
+            a_kind_of_file_system_shows_no_processes,
             glock_top_is_o2top,
         ]
     )

@@ -153,7 +153,7 @@ static void debug_to_stderr(void **state)
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	close(ends[0]);
 	expect(text, "glock[");
-	expect(text, "a space's name has 1 to 64 bytes; choose another name\n");
+	expect(text, "a space's name has 1 to 64 bytes, and this one has 0; choose another name\n");
 }
 
 static void debug_to_no_file(void **state)

@@ -307,6 +307,69 @@ static void close_as_linux(struct glock *gl)
 	rig_close();
 }
 
+/* Returns the time from a grant until a demand is due. The holder has gone by then. */
+static int64_t hold_time(struct glock *gl)
+{
+	int64_t granted;
+
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	granted = rig.now;
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&a);
+	while (!rig.open)
+		rig_pass(RIG_MS);
+	rig_answer(0);
+	return rig.now - granted;
+}
+
+/* A refused try ends in another state than its target. */
+static void refuse_tries(struct glock *gl, int n)
+{
+	for (int i = 0; i < n; i++) {
+		rig_nq(&b, gl, GLOCK_EX, GLOCK_TRY);
+		rig_answer(-EAGAIN);
+		assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	}
+}
+
+static void get_after_a_long_wait(struct glock *gl)
+{
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_pass(1001 * RIG_MS);
+	rig_answer(0);
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&b);
+	rig_pass(201 * RIG_MS);
+	rig_answer(0);
+}
+
+/* The bounds and steps of the hold time are ticks of 4 ms here: 10 to 50, 12 up and 6 down. */
+static void demand_hold_times_of_linux(void **state)
+{
+	static const struct glock_type_options inode = {.size = sizeof(inode), .type = GLOCK_INODE};
+	struct glock_space_options o = {.size = sizeof(o),
+					.flags = GLOCK_SPACE_LINUX_6_1,
+					.hz = 250,
+					.types = &inode,
+					.n_types = 1};
+	struct glock *gl;
+
+	(void)state;
+	rig_open_with(&o);
+	gl = rig_glock(GLOCK_INODE, 1);
+	assert_int_equal(hold_time(gl), 50 * 4 * RIG_MS);
+	refuse_tries(gl, 1);
+	assert_int_equal(hold_time(gl), 44 * 4 * RIG_MS);
+	refuse_tries(gl, 20);
+	assert_int_equal(hold_time(gl), 10 * 4 * RIG_MS);
+	get_after_a_long_wait(gl);
+	assert_int_equal(hold_time(gl), 22 * 4 * RIG_MS);
+	for (int i = 0; i < 5; i++)
+		get_after_a_long_wait(gl);
+	assert_int_equal(hold_time(gl), 50 * 4 * RIG_MS);
+	close_as_linux(gl);
+}
+
 /* A task of Linux that tries leaves a demote to the work. */
 static void demand_linux_leaves_a_demote_to_the_work(void **state)
 {
@@ -425,6 +488,7 @@ int main(void)
 	    RIG_TEST(demand_bast_before_the_reply),
 	    RIG_TEST(demand_bast_too_late),
 	    cmocka_unit_test(demand_profile_of_linux),
+	    cmocka_unit_test(demand_hold_times_of_linux),
 	    cmocka_unit_test(demand_linux_leaves_a_demote_to_the_work),
 	    cmocka_unit_test(demand_linux_stops_at_a_try),
 	    cmocka_unit_test(demand_linux_demotes_as_a_try),

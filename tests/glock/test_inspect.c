@@ -155,9 +155,9 @@ static void inspect_type_of_all_cpus(void **state)
 		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 0,
 					&(struct glock__stats){{1000, 0, 0, 0, 0, 0, 3, 10}});
 		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 1,
-					&(struct glock__stats){{2000, 0, 0, 0, 0, 0, 1, 20}});
+					&(struct glock__stats){{3000, 0, 0, 0, 0, 0, 1, 20}});
 		assert_int_equal(glock_type_statistics(space, GLOCK_INODE, -1, &s), 0);
-		assert_int_equal(s.srtt, 1250);
+		assert_int_equal(s.srtt, 1500);
 		assert_int_equal(s.dcount, 4);
 		assert_int_equal(s.qcount, 30);
 	}

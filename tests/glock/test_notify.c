@@ -53,7 +53,7 @@ static struct glock_holder *next(void)
 
 static int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags, int64_t deadline)
 {
-	static uint64_t owners = 1;
+	static uint64_t owners = 1000; /* rig_nq() counts its owners from 1 on */
 
 	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
 	glock_holder_owner(gh, owners++);

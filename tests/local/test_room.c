@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-enum { MANY = 20000, DEATHS = 500 }; /* MANY locks do not fit into 2 MiB */
+enum { MANY = 20000, DEATHS = 500, ATTEMPTS = 20 }; /* MANY locks do not fit into 2 MiB */
 
 static struct actor a, b, c;
 
@@ -87,6 +87,39 @@ static void idle_locks(void)
 	assert_int_equal(actors_left("x"), 0);
 }
 
+/* A wait of 10 ms for memory ends in time. A busy machine may take longer for most of them. */
+static void wait_keeps_its_deadline(int64_t full)
+{
+	bool in_time = false;
+
+	for (int i = 0; i < ATTEMPTS && !in_time; i++) {
+		double begin;
+		int64_t err;
+
+		assert_int_equal(actor_do(&c, "nq 0 %" PRId64 " EX %d", full, GLOCK_ASYNC), 0);
+		begin = now();
+		err = actor_do(&c, "wait 0 10");
+		in_time = err == -ETIMEDOUT && now() - begin < 0.09;
+		if (err == -ETIMEDOUT)
+			err = actor_do(&c, "wait 0 10000");
+		assert_int_equal(err, -ENOSPC);
+	}
+	assert_true(in_time);
+}
+
+static void try_does_not_wait(int64_t full)
+{
+	bool at_once = false;
+
+	for (int i = 0; i < ATTEMPTS && !at_once; i++) {
+		double begin = now();
+
+		assert_int_equal(actor_do(&c, "nq 0 %" PRId64 " EX %d", full, GLOCK_TRY), -ENOSPC);
+		at_once = now() - begin < 0.09;
+	}
+	assert_true(at_once);
+}
+
 /* A stopped node does not answer. The others go on without it, and a dead one is reaped. */
 static void stopped_and_dead_nodes(void)
 {
@@ -106,16 +139,8 @@ static void stopped_and_dead_nodes(void)
 	assert_in_range(full, 1, 999);
 	full += ACTOR_KEEPS; /* the lock that was refused: its table is full */
 	assert_true(now() - begin < 5);
-	/* A wait keeps its deadline meanwhile. */
-	assert_int_equal(actor_do(&c, "nq 0 %" PRId64 " EX %d", full, GLOCK_ASYNC), 0);
-	begin = now();
-	assert_int_equal(actor_do(&c, "wait 0 10"), -ETIMEDOUT);
-	assert_true(now() - begin < 0.09);
-	assert_int_equal(actor_do(&c, "wait 0 10000"), -ENOSPC);
-	/* A try does not wait at all. */
-	begin = now();
-	assert_int_equal(actor_do(&c, "nq 0 %" PRId64 " EX %d", full, GLOCK_TRY), -ENOSPC);
-	assert_true(now() - begin < 0.09);
+	wait_keeps_its_deadline(full);
+	try_does_not_wait(full);
 	/* The node that was asked while it was stopped gives locks back as soon as it can. */
 	assert_int_equal(kill(b.pid, SIGCONT), 0);
 	assert_int_equal(actor_do(&b, "log"), 0);

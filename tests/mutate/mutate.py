@@ -23,9 +23,12 @@ A change of white space does not matter. Lines - and the lines + behind them mak
 mutant may have several. The test of a row is the one that the row names. It must fail with the
 mutant in place. `also` names a test of no row.
 
+`run` first sees that the tests pass without a mutant. A test that never passes finds nothing.
+
 The file `without` has the rows that no mutant can break, with a reason each.
 """
 import argparse
+import collections
 import concurrent.futures
 import glob
 import hashlib
@@ -42,7 +45,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, 'tests', 'mutate')
-SECONDS = 25  # a test that runs for longer than this hangs, because of the mutant
+# A test hangs because of the mutant if it takes so much longer than without.
+SECONDS, TIMES = 25, 4
 
 
 class Row:
@@ -214,6 +218,9 @@ class Copy:
 
     def __init__(self, folder):
         self.folder = folder
+        self.shm = os.path.join('/dev/shm', 'glock-mutate-%d' % os.getpid(),
+                                os.path.basename(folder))
+        self.hung = []  # functions that the time limit ended
         self.source = os.path.join(folder, 'src')
         self.build = os.path.join(folder, 'build')
         self.tests = {}
@@ -297,28 +304,29 @@ class Copy:
             known = self.known = set(l.split(': ')[0] for l in out.splitlines())
         return sorted(t for t in found if t in known)
 
-    def passes(self, test, function):
-        """Runs a test, and tells whether the function's test passes."""
+    def passes(self, test, function, seconds):
+        """Runs a test for so long at most, and tells whether the function's test passes."""
         env = dict(os.environ, **test['env'])
         env['LD_PRELOAD'] = os.path.join(self.build, 'tests/mutate/only.so')
         env['GLOCK_ONLY'] = env['ADVERSARY'] = function
         env['GLOCK_DIR'] = env['IN_DIR'] = self.shm  # a test that is killed leaves its directory
         env['ADVERSARY_S'] = '10'  # the test's own limit
+        os.makedirs(self.shm, exist_ok=True)
         # A file, because a process that the test left stopped would keep a pipe open.
         with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
             process = subprocess.Popen(test['cmd'], stdout=output, stderr=subprocess.STDOUT,
                                        cwd=test['workdir'] or self.build, env=env,
                                        start_new_session=True)
             try:
-                process.wait(timeout=min(SECONDS, test['timeout'] or SECONDS))
+                process.wait(timeout=seconds)
                 output.seek(0)
                 out = output.read()
             except subprocess.TimeoutExpired:
                 out = ''
+                self.hung.append(function)
             end_session(process.pid)
             process.wait()
         shutil.rmtree(self.shm, ignore_errors=True)
-        os.makedirs(self.shm)
         named = re.findall(r'^(not ok|ok) \d+ -? ?(.*)$', out, re.M)
         lines = [state for state, name in named if re.search(r'\b%s\b' % re.escape(function), name)]
         if lines:
@@ -333,24 +341,40 @@ class Copy:
             for test in self.tests.get(file, []):
                 yield test, function
 
-    def first_that_passes(self, row):
-        """Returns None if a test of the row fails, or else a message."""
+    def first_that_passes(self, row, usual):
+        """Returns None if a test of the row fails, or else a message.
+
+        usual[TEST, FUNCTION]: the seconds that the test takes without a mutant
+        """
         pairs = list(self.tests_of(row))
         if not pairs:
             return 'no program for %s' % ', '.join(row.tests)
         for test, function in pairs:
-            if not self.passes(test, function):
+            if not self.passes(test, function, SECONDS + TIMES * usual[test['name'], function]):
                 return None
-        return ', '.join(row.tests)
+        return 'the test passes: %s' % ', '.join(row.tests)
 
-    def try_mutant(self, mutant, rows):
+    def try_as_it_is(self, row, usual):
+        """Returns None if all tests of the row pass without a mutant, or else a message.
+
+        Fills `usual`.
+        """
+        pairs = list(self.tests_of(row))
+        built = self.targets([t for t, _ in pairs])
+        self.must('ninja', '-C', self.build, *built)
+        for test, function in pairs:
+            began = time.time()
+            passes = self.passes(test, function, test['timeout'] or 300)
+            usual[test['name'], function] = time.time() - began
+            if not passes:
+                return 'the test fails without a mutant: %s' % function
+        return None
+
+    def try_mutant(self, mutant, rows, usual):
         """Returns (row, message) for each row; the message is None if its test fails."""
         path = os.path.join(self.source, mutant.file)
         text = read(path)
         built = self.targets([t for r in rows for t, _ in self.tests_of(r)])
-        self.shm = os.path.join('/dev/shm', 'glock-mutate-%d' % os.getpid(),
-                                os.path.basename(self.folder))
-        os.makedirs(self.shm, exist_ok=True)
         changed = mutant.apply(text)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(changed)
@@ -359,7 +383,7 @@ class Copy:
             if done.returncode:
                 tail = [l for l in done.stdout.splitlines() if 'error' in l][:2]
                 return [(r, 'does not build: %s' % ' '.join(tail)) for r in rows]
-            return [(r, self.first_that_passes(r)) for r in rows]
+            return [(r, self.first_that_passes(r, usual)) for r in rows]
         finally:
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
@@ -413,23 +437,37 @@ def run(options):
     print('# %d mutants for %d rows, %d at a time; ready after %.0f s' %
           (len(todo), sum(len(r) for _, r in todo), jobs, time.time() - began), flush=True)
 
-    def one(item):
+    def with_copy(work):
         copy = free.get()
+        copy.hung = []
         try:
-            return item[0], copy.try_mutant(*item)
+            return work(copy), copy.hung
         finally:
             free.put(copy)
 
+    def as_it_is(row):
+        return with_copy(lambda copy: copy.try_as_it_is(row, usual))
+
+    def one(item):
+        return item[0], with_copy(lambda copy: copy.try_mutant(*item, usual))
+
     number = failed = 0
+    broken, usual = {}, collections.defaultdict(int)
+    by_tests = {', '.join(r.tests): r for _, some in todo for r in some}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for mutant, results in pool.map(one, todo):
+        for tests, (message, _) in zip(by_tests, pool.map(as_it_is, by_tests.values())):
+            broken[tests] = message
+        for mutant, (results, hung) in pool.map(one, todo):
             for row, message in results:
+                message = broken[', '.join(row.tests)] or message
                 number += 1
                 failed += message is not None
                 print('%sok %d - %s: %s' % ('not ' if message else '', number, mutant.name,
                                             row.name()[:90]), flush=True)
                 if message:
-                    print('#   the test passes: %s' % message, flush=True)
+                    print('#   ' + message, flush=True)
+            for function in hung:
+                print('#   the time limit ended %s of "%s"' % (function, mutant.name), flush=True)
     print('# %d of %d rows are held by their tests; %.0f s' %
           (number - failed, number, time.time() - began))
     print('1..%d' % number)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # older.sh - makes .debs of an older version from its commit, for the test of an upgrade.
 #
-# Usage: older.sh COMMIT DEBS DIR. DEBS has the .debs of today. DIR gets the older ones, with the control
-# files of today's, a lower version and the files of COMMIT. Not optimized, because that is quicker.
+# Usage: older.sh COMMIT VERSION DEBS DIR. DEBS has the .debs of today. DIR gets the older ones, with the control
+# files of today's, VERSION and the files of COMMIT. Not optimized, because that is quicker.
 set -eu
 commit=$1
-debs=$(cd "$2" && pwd)
-mkdir -p "$3"
-out=$(cd "$3" && pwd)
+older=$2
+debs=$(cd "$3" && pwd)
+mkdir -p "$4"
+out=$(cd "$4" && pwd)
 source=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -31,8 +32,9 @@ package() {
 	version=$(dpkg-deb -f "$new" Version)
 	find "$tmp/$name" -mindepth 1 -maxdepth 1 ! -name DEBIAN -exec rm -r {} +
 	rm -f "$tmp/$name/DEBIAN/md5sums" "$tmp/$name/DEBIAN/symbols"
-	# "~" makes a version lower
-	sed -i "s/$version/$version~older/g; s/libglock-sim0 (= [^)]*), //" "$tmp/$name/DEBIAN/control"
+	# its programs need no function of a later version
+	sed -i "s/$version/$older/g; s/libglock-sim0 (= [^)]*), //; s/libglock0 (>= [^)]*)/libglock0/" \
+		"$tmp/$name/DEBIAN/control"
 	for file in "$@"; do
 		# shellcheck disable=SC2086
 		(cd "$tmp/all" && find ./$file ! -type d -print0 | tar --null -T - -cf -) | tar -xf - -C "$tmp/$name"

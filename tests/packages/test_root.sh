@@ -72,15 +72,43 @@ in_root sh -c '[ "$(grep -rhoE "/[a-z/]*bin/o2top" /usr/share/doc/o2top/examples
 result $? "examples name the place of o2top"
 purge "them"
 
+# program NAME BODY: makes a package of a program with this body of main(), for today's library. The package
+# depends on what dpkg-shlibdeps reads in today's libglock0.
+program() {
+	build=$tmp/$1
+	mkdir -p "$build/debian" "$build/tree/DEBIAN" "$build/tree/usr/bin" "$tmp/built/debian"
+	for package in libglock0 libglock-dev; do
+		[ -d "$tmp/built/debian/$package" ] || dpkg-deb -R "$debs/${package}"_*.deb "$tmp/built/debian/$package"
+	done
+	lib=$(dirname "$tmp"/built/debian/libglock0/usr/lib/*/libglock.so.0)
+	echo "#include <glock.h>
+int main(void) { $2; }" >"$build/$1.c"
+	printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$1" "$1" >"$build/debian/control"
+	gcc "$build/$1.c" -I "$tmp/built/debian/libglock-dev/usr/include" "$lib/libglock.so.0" -o "$build/tree/usr/bin/$1" &&
+		(cd "$build" && dpkg-shlibdeps -S"$tmp/built/debian/libglock0" -Tvars "tree/usr/bin/$1") || return 1
+	printf 'Package: %s\nVersion: 1\nArchitecture: %s\nMaintainer: The glock authors <authors@glock.invalid>\n' "$1" \
+		"$(dpkg --print-architecture)" >"$build/tree/DEBIAN/control"
+	sed -n 's/^shlibs:Depends=/Depends: /p' "$build/vars" >>"$build/tree/DEBIAN/control"
+	echo 'Description: a program for a test' >>"$build/tree/DEBIAN/control"
+	dpkg-deb --root-owner-group -b "$build/tree" "$root/older/$1.deb"
+}
+
 # An upgrade from the oldest version that counts. A process of this version has a lock meanwhile.
 set -- $(grep -m 1 -v '^#' "$source/tests/upgrade/versions")
 name=$1
 commit=$2
 if git -C "$source" cat-file -e "$commit^{commit}" 2>/dev/null; then
-	"$source/tests/packages/older.sh" "$commit" "$debs" "$root/older" >"$tap_log" 2>&1
+	"$source/tests/packages/older.sh" "$commit" "$name-0glock1" "$debs" "$root/older" >"$tap_log" 2>&1
 	result $? "packages of $name"
 	in_root sh -c 'apt-get install -y --no-install-recommends /older/*.deb && [ -x /usr/sbin/o2top ]'
 	result $? "apt-get installs those of $name"
+	{ program first 'return glock_version() == 0' &&
+		program later 'struct glock_notifier *n; return glock_notifier_open(&n)'; } >"$tap_log" 2>&1
+	result $? "packages of two programs for today's library"
+	in_root sh -c 'dpkg -i /older/first.deb && first && dpkg -r first'
+	result $? "the program without later functions installs beside $name, and runs"
+	in_root sh -c '! dpkg -i /older/later.deb && dpkg -s later | grep -q "^Status: .*unpacked" && dpkg -r later'
+	result $? "the program with a later function asks for a newer library"
 	mkfifo "$tmp/stop"
 	(tap_log=$tmp/holder && in_root glock run backup nightly -- cat) <"$tmp/stop" &
 	exec 3>"$tmp/stop"
@@ -92,6 +120,8 @@ if git -C "$source" cat-file -e "$commit^{commit}" 2>/dev/null; then
 		pid=$(echo "$message" | sed -n "s/.*another version of glock made it.*end process \([0-9]*\) (glock).*/\1/p")
 		[ "$(cat "/proc/$pid/comm")" = glock ]'
 	result $? "glock names the process of $name that must end"
+	in_root sh -c 'dpkg -i /older/later.deb && later && dpkg -r later'
+	result $? "the program with a later function runs now"
 	exec 3>&-
 	wait
 	in_root sh -c "glock run backup nightly -- true && glock rm backup"

@@ -97,6 +97,61 @@ static void with_locking_mode_exclusive_an_attached_database_gets_no_wal(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+/* SQLite tells a database in memory of a PRAGMA for all databases, and so the VFS does not hear of
+ * it. */
+static void beside_a_database_in_memory_an_attached_one_gets_no_wal(void)
+{
+	static const char *const exclusive[] = {
+	    "ATTACH 'file:b.db?vfs=glock' AS b; PRAGMA locking_mode = exclusive",
+	    "PRAGMA locking_mode = exclusive; ATTACH 'file:b.db?vfs=glock' AS b",
+	    "ATTACH 'file:b.db?vfs=glock' AS b; PRAGMA b.locking_mode = exclusive",
+	};
+	sqlite3 *db;
+
+	make_db("b.db");
+	load();
+	for (size_t i = 0; i < 2 * COUNT(exclusive); i++) {
+		db = open_db(":memory:", NULL);
+		SAME(sql(db, exclusive[i / 2]), SQLITE_OK);
+		if (i % 2) {
+			SAME(sql(db, "PRAGMA journal_mode = wal"), SQLITE_ERROR);
+			CHECK(logged("has no WAL mode; open it with vfs=unix for WAL"));
+		} else {
+			SAME(sql(db, "PRAGMA b.journal_mode = wal"), SQLITE_ERROR);
+			CHECK(gives(db, "PRAGMA b.journal_mode", "delete"));
+		}
+		SAME(sql(db, "UPDATE b.t SET n = n + 1"), SQLITE_OK);
+		CHECK(gives(db, "PRAGMA b.integrity_check", "ok"));
+		SAME(sqlite3_close(db), SQLITE_OK);
+		SAME(access("b.db-wal", F_OK), -1);
+		SAME(access("b.db-journal", F_OK), -1);
+		db = open_db("file:b.db?vfs=glock", NULL);
+		SAME(value(db, "SELECT n FROM t"), (int)i + 1);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+}
+
+/* Without exclusive mode, the answer is the mode that stays. */
+static void an_attached_database_answers_the_mode_that_stays(void)
+{
+	static const char *const mains[] = {":memory:", APP};
+	sqlite3 *db;
+
+	make_db("app.db");
+	make_db("b.db");
+	load();
+	for (size_t i = 0; i < COUNT(mains); i++) {
+		db = open_db(mains[i], NULL);
+		SAME(sql(db, "ATTACH 'file:b.db?vfs=glock' AS b"), SQLITE_OK);
+		CHECK(gives(db, "PRAGMA b.journal_mode = wal", "delete"));
+		SAME(sql(db, "PRAGMA journal_mode = wal"), SQLITE_OK);
+		CHECK(gives(db, "PRAGMA b.journal_mode", "delete"));
+		SAME(sql(db, "UPDATE b.t SET n = 1"), SQLITE_OK);
+		SAME(access("b.db-wal", F_OK), -1);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+}
+
 /* ---- the parameters ---- */
 
 static void refused(const char *uri, const char *text)
@@ -414,6 +469,8 @@ int main(int argc, char **argv)
 	    TEST(wal_mode_that_comes_later_is_refused_with_the_way_out),
 	    TEST(a_wal_file_is_refused_with_the_way_out),
 	    TEST(with_locking_mode_exclusive_an_attached_database_gets_no_wal),
+	    TEST(beside_a_database_in_memory_an_attached_one_gets_no_wal),
+	    TEST(an_attached_database_answers_the_mode_that_stays),
 	    TEST(a_second_connection_with_other_parameters_is_refused),
 	    TEST(a_file_that_is_replaced_while_it_is_opened_is_opened_again),
 	    TEST(a_reader_is_seen_after_a_connection_that_writes_comes),

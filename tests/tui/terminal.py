@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # terminal.py - runs a program in a real terminal (tmux with its own server): keys in, screens out.
 #
-# Nothing depends on timing. The test waits by looking at the screen, for up to PATIENCE seconds.
+# Nothing depends on timing. The test waits by looking at the screen, for up to PATIENCE seconds and LOOKS looks. So a
+# machine that stands still, or is very busy, takes nothing from the program.
 
 import os
 import shlex
@@ -14,6 +15,18 @@ import time
 # allow that, and then it sometimes never ends. The tests without a screen find leaks of o2top.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 PATIENCE = float(os.environ.get("PATIENCE", "60"))
+LOOKS = 500
+
+
+class Patience:
+    """Tells when a test has waited long enough."""
+
+    def __init__(self):
+        self.end, self.looks = time.monotonic() + PATIENCE, 0
+
+    def is_over(self):
+        self.looks += 1
+        return self.looks > LOOKS and time.monotonic() > self.end
 
 
 class Terminal:
@@ -71,20 +84,20 @@ class Terminal:
 
     def wait(self, *texts, gone=()):
         """Waits until all texts are on the screen, and none of the forbidden ones."""
-        end = time.monotonic() + PATIENCE
+        patience = Patience()
         while True:
             screen = self.screen()
             if all(t in screen for t in texts) and not any(t in screen for t in gone):
                 return screen
-            if time.monotonic() > end:
+            if patience.is_over():
                 raise AssertionError(f"waited for {texts} without {gone}; the screen:\n{screen}")
             time.sleep(0.02)
 
     def until(self, holds):
         """Tells whether the screen comes to fulfil the condition."""
-        end = time.monotonic() + PATIENCE
+        patience = Patience()
         while not holds(self.screen()):
-            if time.monotonic() > end:
+            if patience.is_over():
                 return False
             time.sleep(0.02)
         return True

@@ -4,6 +4,7 @@
 # Usage: test_upgrade.py BUILD_DIR. The file `versions` has the commits of the older versions. If the
 # numbers of both layouts are equal, the processes must share the space. Otherwise the one that comes
 # second must be refused, and leave the first alone. Today's library then names the process to end.
+# debian/*.symbols must give the names of a released version to this version, and later names to none.
 
 import errno
 import os
@@ -143,13 +144,49 @@ def beside(build, name, commit):
             f"test_today's_library_first_then_{name}": lambda _: run(("new", "old"))}
 
 
+def exported(commit):
+    """Returns the names that each library of the commit exports. A commit without the simulator has none there."""
+    names = {}
+    for path in ("src/glock/libglock.map", "src/sim/map.sed"):
+        text = git("show", f"{commit}:{path}").stdout
+        names[path] = set(re.findall(r"^\s*(glock_\w+);", text, re.M))
+    library, simulator = names.values()
+    return {"libglock0": library, "libglock-sim0": library | simulator if simulator else set()}
+
+
+def given(package, version):
+    """Returns the names that the symbols file of a package gives to the version or an older one."""
+    with open(os.path.join(SOURCE, "debian", f"{package}.symbols"), encoding="ascii") as lines:
+        rows = [re.match(r" (glock_\w+)@GLOCK_0 ([0-9.]+)~?$", line) for line in lines]
+    assert len([row for row in rows if row]) >= 55, "the symbols file has no names"
+    number = [int(n) for n in version.split(".")]
+    return {row[1] for row in rows if row and [int(n) for n in row[2].split(".")] <= number}
+
+
+def symbols(version, commit):
+    """Makes the test that a package of a program depends on the version that has the program's functions."""
+    def run(_):
+        if git("cat-file", "-e", commit + "^{commit}").returncode:
+            return f"SKIP needs commit {commit}"
+        libraries = exported(commit)
+        assert len(libraries["libglock0"]) >= 40, libraries
+        for package, names in libraries.items():
+            assert given(package, version) == names, (package, sorted(given(package, version) ^ names))
+        return f"{len(libraries['libglock0'])} names"
+
+    return {f"test_debian/*.symbols_has_the_names_of_{version}": run}
+
+
 def main():
     build = sys.argv[1]
     tests = {}
     with open(os.path.join(HERE, "versions"), encoding="ascii") as lines:
         for line in lines:
             if not line.startswith("#"):
-                tests |= beside(build, *line.split())
+                name, commit = line.split()
+                tests |= beside(build, name, commit)
+                if re.fullmatch(r"[0-9.]+", name):
+                    tests |= symbols(name, commit)
     tap.run(tests)
 
 

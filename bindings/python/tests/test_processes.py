@@ -176,12 +176,12 @@ print("ends")
 
 # `first` and `second` are spaces with a value to save. The save of `first` tells a daemon thread, and lasts.
 TWO_SPACES = """
-import gc, glock, threading, time
+import gc, glock, os, threading, time
 saves, lasts = threading.Event(), threading.Event()
 def save(value):
     saves.set()
     lasts.wait(0.3)
-    print("saved", value, flush=True)
+    os.write(1, f"saved {value}\\n".encode())  # print() writes a line in parts
 def fill(name, save):
     space = glock.Space(name)
     for number in 1, 2:

@@ -6,6 +6,7 @@
 
 #include "debug.h"
 #include "exit.h"
+#include "options.h"
 #include "referenced.h"
 
 #include "base/version.h"
@@ -38,19 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-	DEFAULT_HZ = 1000,
-	DEFAULT_WORK_THREADS = 16,
-	WORK_THREADS_MAX = 256,
-	TRACE_ORDER_MAX = 24,
-	NAME_BYTES = 64,
-};
-
-/* Other flags are refused, because a later header may give them a meaning. */
-#define SPACE_FLAGS                                                               \
-	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
-	 GLOCK_SPACE_CHECK_OPS)
-#define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
+enum { DEFAULT_WORK_THREADS = 16, NAME_BYTES = 64 };
 
 /* ---- the seams of a real space ---- */
 
@@ -74,128 +63,6 @@ static unsigned int real_cpus(void)
 static const struct glock__env real_env = {.random = real_random};
 
 /* ---- open ---- */
-
-static int set_type(struct glock_space *space, const struct glock_type_options *o)
-{
-	struct glock__type *t;
-
-	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->hold_max < 0 ||
-	    o->flags & ~TYPE_FLAGS)
-		return -EINVAL;
-	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
-		return -EINVAL;
-	if (o->ops &&
-	    glock__check_size(space, "glock_ops", o->ops->size, GLOCK__FIRST_SIZE(glock_ops, lost)))
-		return -EINVAL;
-	t = &space->types[o->type];
-	t->known = true;
-	t->flags = o->flags;
-	t->hold = o->hold;
-	t->hold_max = o->hold_max;
-	if (o->ops)
-		memcpy(&t->ops, o->ops,
-		       o->ops->size < sizeof(t->ops) ? o->ops->size : sizeof(t->ops));
-	if (o->type < GLOCK_TYPE_OWN)
-		return 0;
-	snprintf(t->info.name, sizeof(t->info.name), "%.8s", o->name ? o->name : "own");
-	t->info.caches = o->caches;
-	t->info.modes = o->modes ? o->modes : GLOCK__SH_SET | GLOCK__EX_SET;
-	t->info.order = o->order;
-	t->info.by_number = o->flags & GLOCK_OPS_BY_NUMBER;
-	t->info.may_recur = o->flags & GLOCK_OPS_RECUR;
-	if (t->info.modes & ~(GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET))
-		return -EINVAL;
-	return 0;
-}
-
-/*
- * Tells whether the fast path may serve a type. For such a type no operation has to be called and
- * no list searched when a holder comes or goes.
- */
-static bool may_be_fast(const struct glock__type *t)
-{
-	const unsigned int both = GLOCK__SH_SET | GLOCK__EX_SET;
-
-	return !t->ops.lock && !t->ops.unlock && !t->info.may_recur &&
-	       (t->info.modes & both) == both;
-}
-
-/* Copies entry i of the array. All entries have the size of the first one. */
-static int type_entry(struct glock_space *space, const struct glock_space_options *o, size_t i,
-		      struct glock_type_options *type)
-{
-	size_t stride = o->types->size;
-	int err = glock__check_size(space, "glock_type_options", stride,
-				    GLOCK__FIRST_SIZE(glock_type_options, order));
-
-	if (err)
-		return err;
-	memcpy(type, (const char *)o->types + i * stride,
-	       stride < sizeof(*type) ? stride : sizeof(*type));
-	if (type->size == stride)
-		return 0;
-	glock__log(space,
-		   "space %s: entry %zu of types has size %zu, and the first one has %zu: set size "
-		   "to sizeof(struct glock_type_options) in each",
-		   space->name, i, type->size, stride);
-	return -EINVAL;
-}
-
-/* Tells whether the type has an operation that may block, other than unlock. */
-static bool has_ops(const struct glock__type *t)
-{
-	return t->ops.xmote_th || t->ops.xmote_bh || t->ops.inval || t->ops.instantiate ||
-	       t->ops.lock;
-}
-
-static int set_types(struct glock_space *space, const struct glock_space_options *o)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; i < GLOCK_TYPE_OWN; i++) {
-		space->types[i].info = glock__types[i];
-		space->types[i].known = true;
-	}
-	for (size_t i = 0; i < o->n_types && !err; i++) {
-		struct glock_type_options type = {0};
-
-		err = type_entry(space, o, i, &type);
-		if (!err)
-			err = set_type(space, &type);
-	}
-	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
-		space->types[i].fast = may_be_fast(&space->types[i]);
-		space->types[i].has_ops = has_ops(&space->types[i]);
-	}
-	glock__hold_types(space);
-	return err;
-}
-
-static int set_options(struct glock_space *space, const char *name,
-		       const struct glock_space_options *o)
-{
-	size_t len = name ? strlen(name) : 0;
-
-	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
-		return -EINVAL;
-	if (o->flags & ~SPACE_FLAGS || o->work_threads > WORK_THREADS_MAX)
-		return -EINVAL;
-	if (o->cached_age < 0 || (o->n_types && !o->types))
-		return -EINVAL;
-	memcpy(space->name, name, len + 1);
-	space->flags = o->flags;
-	space->major = o->major;
-	space->minor = o->minor;
-	space->hz = o->hz ? o->hz : DEFAULT_HZ;
-	space->log = o->log;
-	space->log_arg = o->log_arg;
-	space->recover = o->recover;
-	space->recover_node = o->recover_node;
-	space->recover_arg = o->recover_arg;
-	space->lru.max = o->cached_max;
-	space->lru.age = o->cached_age;
-	return set_types(space, o);
-}
 
 static unsigned int work_threads(const struct glock_space_options *o)
 {
@@ -275,7 +142,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	space->lm = lm;
 	glock__list_init(&space->order.holders);
 	glock__list_init(&space->opened);
-	err = set_options(space, name, &o);
+	err = glock__options_take(space, name, &o);
 	if (!err && glock__publish_open(space))
 		glock__log(space,
 			   "space %s: glock(1) and o2top cannot see this node, because its file "
@@ -381,6 +248,19 @@ static void say_size(const struct glock_space_options *o, size_t size)
 	o->log(o->log_arg, message);
 }
 
+static void say_name(const struct glock_space_options *o, const char *name)
+{
+	char message[128], length[32];
+
+	if (!o->log)
+		return;
+	snprintf(length, sizeof(length), "has %zu", name ? strlen(name) : 0);
+	snprintf(message, sizeof(message),
+		 "a space's name has 1 to %d bytes, and this one %s; choose another name",
+		 NAME_BYTES, name ? length : "is NULL");
+	o->log(o->log_arg, message);
+}
+
 /* Makes the lock manager of the options, or of the environment, or the usual one. */
 static int new_lockman(const char *name, const struct glock_space_options *o,
 		       struct glock__lockman **lm)
@@ -415,8 +295,7 @@ static int open_with(const char *name, const struct glock_space_options *o, size
 		return -EINVAL;
 	}
 	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
-		if (o->log)
-			o->log(o->log_arg, "a space's name has 1 to 64 bytes; choose another name");
+		say_name(o, name);
 		return -EINVAL;
 	}
 #ifdef GLOCK_ATOM_HOOKS

@@ -149,6 +149,16 @@ struct collector {
 int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
 		      size_t n_only, struct problems *problems);
 
+/* Tells which processes in spaces of libglock a collector lists. */
+struct processes_wanted {
+	enum {
+		PROCESSES_ALONE, /* all, if no node has a cluster file system */
+		PROCESSES_ALL,
+		PROCESSES_NAMED, /* those in a space of the name */
+	} which;
+	const char *name;
+};
+
 /*
  * The places of this machine's files. A root may be NULL for the kernel's own. mount_point may be
  * NULL for all mounted file systems.
@@ -158,7 +168,7 @@ struct local_roots {
 	const char *mount_point;
 	bool trace;    /* trace GFS2's requests to the DLM */
 	bool no_paths; /* no paths will be asked for, so no path finder is started */
-	bool processes; /* list processes in spaces of libglock beside a cluster file system */
+	struct processes_wanted processes;
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 

@@ -400,7 +400,7 @@ static void print_section(struct page *p, enum section section, const char *titl
 	if (!g->n_section[section]) {
 		if (section == SECTION_FILES && model_heard(p->f->model))
 			fprintf(p->out, "\n  no file %s\n",
-				p->o->filtered ? "matches the options"
+				p->o->filtered ? "in use matches the options"
 				: p->f->single ? "has waits"
 					       : "is in use");
 		return;

@@ -37,8 +37,8 @@ struct local {
 	struct node_sample node, *nodes;
 	struct processes *processes;
 	bool kernel_only; /* another root, or one mount point */
-	bool list_all;    /* list processes also beside a cluster file system */
-	bool here;        /* debugfs is this machine's, and so are the tasks */
+	struct processes_wanted wanted;
+	bool here; /* debugfs is this machine's, and so are the tasks */
 	bool trace;
 	struct tracing tracing;
 	unsigned taken;
@@ -99,10 +99,26 @@ static void match_mounts(struct local *l, struct problems *problems)
 	mounts_free(&mounts);
 }
 
+/* Adds the processes that the user asks for to the n nodes. */
+static int add_processes(struct local *l, size_t *n)
+{
+	size_t all = *n;
+	int err = caps_raise(true);
+
+	err = err ? err : processes_take(&l->processes, &l->nodes, &all);
+	/* The capabilities must not stay in effect. */
+	if (caps_raise(false) && !err)
+		err = -EPERM;
+	for (size_t i = *n; i < all && !err; i++)
+		if (processes_want(&l->wanted, l->node.n_spaces, l->nodes[i].spaces,
+				   l->nodes[i].n_spaces))
+			l->nodes[(*n)++] = l->nodes[i];
+	return err;
+}
+
 /*
- * Lists this machine, and the processes on it that are in lock spaces of their own. Beside a
- * cluster file system processes are listed only if the user asks for them. If there are only such
- * processes, the machine is not listed, because it has nothing to show.
+ * Lists this machine, and the processes on it that are in lock spaces of their own. If there are
+ * only such processes, the machine is not listed, because it has nothing to show.
  */
 static int list_nodes(struct local *l, struct sample *out)
 {
@@ -114,13 +130,8 @@ static int list_nodes(struct local *l, struct sample *out)
 	if (!l->nodes)
 		return -ENOMEM;
 	l->nodes[n++] = l->node;
-	if (!l->kernel_only && (l->list_all || !l->node.n_spaces)) {
-		err = caps_raise(true);
-		err = err ? err : processes_take(&l->processes, &l->nodes, &n);
-		/* The capabilities must not stay in effect. */
-		if (caps_raise(false) && !err)
-			err = -EPERM;
-	}
+	if (!l->kernel_only && (l->wanted.which != PROCESSES_ALONE || !l->node.n_spaces))
+		err = add_processes(l, &n);
 	*out = (struct sample){.label = "", .n_nodes = n, .nodes = l->nodes};
 	if (n > 1 && !l->node.n_spaces) {
 		out->nodes++;
@@ -269,7 +280,7 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 		return -ENOMEM;
 	l->collector.ops = &local_ops;
 	l->kernel_only = roots->debugfs || roots->mount_point;
-	l->list_all = roots->processes;
+	l->wanted = roots->processes;
 	l->here = !roots->debugfs || getenv("O2TOP_PROC");
 	l->finder = l->watcher = paths_none;
 	l->debugfs = strdup(roots->debugfs ? roots->debugfs : "/sys/kernel/debug");

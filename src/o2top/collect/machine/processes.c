@@ -174,6 +174,17 @@ int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
 	return err ? err : append(p, nodes, n);
 }
 
+bool processes_want(const struct processes_wanted *wanted, bool has_fs,
+		    const struct space_sample *spaces, size_t n)
+{
+	if (wanted->which != PROCESSES_NAMED)
+		return wanted->which == PROCESSES_ALL || !has_fs;
+	for (size_t i = 0; i < n; i++)
+		if (strcasecmp(spaces[i].name, wanted->name) == 0)
+			return true;
+	return false;
+}
+
 /* ---- published parts, as text -------------------------------------------------------------- */
 
 static void print_holder(FILE *f, const struct glock__segment_holder *h)

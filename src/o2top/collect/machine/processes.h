@@ -23,4 +23,11 @@ int processes_open(const struct processes *p, const struct node_sample *node,
 		   const struct space_sample *space, enum file_kind kind, struct input *in);
 void processes_free(struct processes *p);
 
+/*
+ * Returns whether a process with these spaces is to be listed. has_fs: a node has a cluster file
+ * system.
+ */
+bool processes_want(const struct processes_wanted *wanted, bool has_fs,
+		    const struct space_sample *spaces, size_t n);
+
 #endif

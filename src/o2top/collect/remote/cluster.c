@@ -406,7 +406,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 		return -errno;
 	c->interval_s = o->interval_s;
 	c->grace_s = CLUSTER_GRACE_S;
-	c->processes_asked = o->processes;
+	c->processes = o->processes;
 	c->trace = o->trace;
 	c->members = calloc(o->n_nodes, sizeof(*c->members));
 	c->nodes = calloc(o->n_nodes, sizeof(*c->nodes));

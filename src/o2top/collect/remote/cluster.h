@@ -17,10 +17,10 @@ struct cluster_options {
 	const char *ssh;         /* a command instead of ssh, or NULL */
 	const char *mount_point; /* only the file system that is mounted there, or NULL */
 	double interval_s;       /* seconds between samples, as the user asked */
-	bool processes;          /* list processes in spaces of libglock beside a file system */
-	size_t sample_limit;     /* bytes; 0 for the usual limit */
-	bool trace;              /* trace GFS2's requests to the DLM */
-	bool no_agent;           /* only sh, also where o2top is installed */
+	struct processes_wanted processes;
+	size_t sample_limit; /* bytes; 0 for the usual limit */
+	bool trace;          /* trace GFS2's requests to the DLM */
+	bool no_agent;       /* only sh, also where o2top is installed */
 	/* do not compare host names with this machine's: use ssh for all */
 	bool no_names;
 };

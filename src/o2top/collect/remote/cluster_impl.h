@@ -71,7 +71,7 @@ struct cluster {
 	char *ssh, *mount_point, *self;
 	double interval_s;
 	double grace_s; /* the time that a frame waits for nodes; CLUSTER_GRACE_S or more */
-	bool processes_asked; /* list processes of libglock beside a file system */
+	struct processes_wanted processes;
 	bool has_fs;          /* a node has had a cluster file system */
 	bool trace;
 	struct member *members;

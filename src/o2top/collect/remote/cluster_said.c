@@ -292,6 +292,36 @@ void cluster_name_missing(struct cluster *c)
 		}
 }
 
+/* Lists the processes of machine i that the user asks for. Returns their number. */
+static size_t list_processes(const struct cluster *c, size_t i, struct node_sample *nodes)
+{
+	const struct far_processes *p = &c->members[i].processes;
+	const struct node_sample *machine = &c->nodes[i];
+	size_t n = 0;
+
+	for (size_t j = 0; j < p->n; j++) {
+		const struct far_process *one = &p->list[j];
+		struct node_sample *node = &nodes[n];
+
+		if (!processes_want(&c->processes, c->has_fs, one->spaces, one->n_spaces))
+			continue;
+		*node = *machine;
+		node->name = one->name;
+		node->spaces = one->spaces;
+		node->n_spaces = one->n_spaces;
+		node->present &= one->state != NODE_DEAD;
+		if (machine->present) {
+			node->state = one->state;
+			node->why = one->why;
+		}
+		/* The bytes of a machine's sample are told once. */
+		if (n || machine->n_spaces)
+			node->bytes = 0;
+		n++;
+	}
+	return n;
+}
+
 /*
  * Lists the machines, and the processes on them that are in lock spaces of their own. Once a
  * machine has a cluster file system, processes are listed only if the user asks for them. A machine
@@ -301,41 +331,23 @@ int cluster_list(struct cluster *c, size_t *n)
 {
 	struct node_sample *all;
 	size_t most = c->n;
-	bool hidden;
 
 	for (size_t i = 0; i < c->n; i++) {
 		most += c->members[i].processes.n;
 		c->has_fs |= c->nodes[i].n_spaces > 0;
 	}
-	hidden = c->has_fs && !c->processes_asked;
 	all = reallocarray(c->all, most, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	c->all = all;
 	*n = 0;
 	for (size_t i = 0; i < c->n; i++) {
-		const struct far_processes *p = &c->members[i].processes;
-		const struct node_sample *machine = &c->nodes[i];
+		bool has_fs = c->nodes[i].n_spaces;
+		size_t processes = list_processes(c, i, all + *n + has_fs);
 
-		if (!p->n || machine->n_spaces || hidden)
-			all[(*n)++] = *machine;
-		for (size_t j = 0; j < p->n && !hidden; j++) {
-			const struct far_process *one = &p->list[j];
-			struct node_sample *node = &all[(*n)++];
-
-			*node = *machine;
-			node->name = one->name;
-			node->spaces = one->spaces;
-			node->n_spaces = one->n_spaces;
-			node->present &= one->state != NODE_DEAD;
-			if (machine->present) {
-				node->state = one->state;
-				node->why = one->why;
-			}
-			/* The bytes of a machine's sample are told once. */
-			if (j || machine->n_spaces)
-				node->bytes = 0;
-		}
+		if (has_fs || !processes)
+			all[*n] = c->nodes[i];
+		*n += has_fs || !processes ? processes + 1 : processes;
 	}
 	return 0;
 }

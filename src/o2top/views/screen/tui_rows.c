@@ -310,7 +310,7 @@ static void draw_nothing(const struct ui *ui, int y, int width, const struct ite
 			      ui->filter);
 	else
 		screen_put(y, 4, width, ROLE_PLAIN,
-			   ui->setup->view->filtered || ui->hot_only ? "no file matches"
+			   ui->setup->view->filtered || ui->hot_only ? "no file in use matches"
 			   : ui->shot->single                        ? "no file has waits"
 								     : "no file is in use");
 }
