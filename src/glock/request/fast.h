@@ -50,7 +50,7 @@ GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
 /* Undoes a request that the bias did not allow, because it has ended. */
 GLOCK__COLD void glock__bias_refused(struct glock__holder *gh);
 /* The biased holder has left its slot, and the bias has ended. */
-GLOCK__COLD int glock__fast_dq_revoked(struct glock__holder *gh);
+GLOCK__NOINLINE int glock__fast_dq_revoked(struct glock__holder *gh);
 /* Folds the uses of the word and the slots. */
 GLOCK__COLD void glock__bias_count(struct glock *gl);
 /*
