@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define AHEAD 30.0
-#define WAITING .level = 0, .flags = 0x443, .action = 2, .requested = 3
 
 static double off(const char *node)
 {
