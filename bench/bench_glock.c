@@ -18,6 +18,8 @@
  */
 #include "glock.h"
 
+#include "glock/core/internal.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -298,25 +300,59 @@ static void shared(void)
 
 /* ---- revocations ---- */
 
-enum { REVOKE_ROUNDS = 21, READERS_MAX = 1000 };
+enum { REVOKE_ROUNDS = 21, READERS_MAX = 1000, TURNS_MAX = 1000 };
 
-static void *get_bias(void *arg)
+static unsigned int biased; /* readers that took the lock by the bias in this turn */
+
+static bool read_biased(void)
 {
 	struct glock_holder gh;
+	bool by_bias;
 
-	(void)arg;
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	must(glock_nq(&gh), "nq");
+	by_bias = gh_state(gh_of(&gh)) & GLOCK__H_BIASED;
+	must(glock_dq(&gh), "dq");
+	return by_bias;
+}
+
+/* Takes the lock in turns until each of the readers took it by the bias in the same turn. */
+static void *get_bias(void *arg)
+{
+	const unsigned int *readers = arg;
+	unsigned int n;
+
 	for (int round = 0; round < REVOKE_ROUNDS; round++) {
-		pthread_barrier_wait(&barrier);
-		for (int i = 0; i < 6; i++) {
-			glock_holder_init(&gh, gl, GLOCK_SH, 0);
-			must(glock_nq(&gh), "nq");
-			must(glock_dq(&gh), "dq");
-			usleep(2000); /* until a bias may begin again */
-		}
-		pthread_barrier_wait(&barrier);
+		do {
+			pthread_barrier_wait(&barrier);
+			if (read_biased())
+				__atomic_add_fetch(&biased, 1, __ATOMIC_RELAXED);
+			else
+				usleep(2000); /* until a bias may begin again */
+			pthread_barrier_wait(&barrier);
+			n = biased;
+			pthread_barrier_wait(&barrier);
+		} while (n < *readers);
 		pthread_barrier_wait(&barrier);
 	}
 	return NULL;
+}
+
+/* Returns when all readers have the bias. */
+static void await_bias(unsigned int readers)
+{
+	unsigned int n;
+
+	for (int turn = 0; turn < TURNS_MAX; turn++) {
+		biased = 0;
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		n = biased;
+		pthread_barrier_wait(&barrier);
+		if (n == readers)
+			return;
+	}
+	must(-ETIMEDOUT, "the bias of all readers");
 }
 
 /* Returns the time of a request in EX, in us. */
@@ -340,10 +376,9 @@ static void revoke_of(unsigned int readers)
 
 	pthread_barrier_init(&barrier, NULL, readers + 1);
 	for (unsigned int i = 0; i < readers; i++)
-		must(pthread_create(&t[i], NULL, get_bias, NULL), "pthread_create");
+		must(pthread_create(&t[i], NULL, get_bias, &readers), "pthread_create");
 	for (int round = 0; round < REVOKE_ROUNDS; round++) {
-		pthread_barrier_wait(&barrier);
-		pthread_barrier_wait(&barrier);
+		await_bias(readers);
 		ours[round] = time_ex();
 		peer[round] = time_ex();
 		pthread_barrier_wait(&barrier);

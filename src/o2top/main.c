@@ -476,6 +476,9 @@ static int nothing_to_watch(const struct run *r)
 	if (!r->collector->ops->live && r->o.n_nodes)
 		complain("nothing to watch: %s has no samples of %s%s", r->title, r->o.nodes[0],
 			 r->o.n_nodes > 1 ? " or of the other nodes given" : "");
+	else if (!r->collector->ops->live && r->o.replay)
+		complain("nothing to watch: no sample of %s has data of OCFS2, GFS2 or libglock",
+			 r->title);
 	else if (!r->collector->ops->live)
 		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording",
 			 r->title);

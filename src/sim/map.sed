@@ -1,4 +1,5 @@
 # map.sed - adds the functions of glock-sim.h to the list of exported functions.
+/^GLOCK_0\.2 {/,/^}/{
 /^global:/a\
 	glock_sim_fail;\
 	glock_sim_node;\
@@ -7,3 +8,4 @@
 	glock_sim_run;\
 	glock_sim_sleep;\
 	glock_sim_thread;
+}

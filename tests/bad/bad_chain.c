@@ -133,6 +133,30 @@ static void a_cycle_is_a_deadlock(void **state)
 }
 
 /*
+ * As above, but the samples of node2 come 3 s after those of node1, and the wait of node1 may have
+ * begun just before its sample. So it may have ended before node2's.
+ */
+static void a_short_wait_is_no_deadlock(void **state)
+{
+	struct scene *s = *state;
+	const char *const at = "t1/node1/gfs2/" TABLE "/glocks";
+
+	for (int t = 0; t < 2; t++) {
+		scene_clocks(s, t, "node1", REAL0 + STEP * t, UP0 + STEP * t);
+		scene_clocks(s, t, "node2", REAL0 + STEP * t + 3, UP0 + STEP * t + 3);
+	}
+	glock(s, "node1", 0x200, "EX", 10, 0);
+	glock(s, "node1", 0x201, "UN", 0, 0);
+	scene_file(s, at, " H: s:EX f:W e:0 p:10 [waiter] gfs2_open+0x1 [gfs2]\n");
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	glock(s, "node2", 0x200, "UN", 0, 20);
+	scene_json(s);
+	tells(s, 0x200, "perhaps a deadlock (node2 -> node1 -> node2)");
+	if (strcmp(word(row_of(frame(s, 0), 0x200), "advice_code"), "DEADLOCK") == 0)
+		fail_msg("the wait of node1 may be over");
+}
+
+/*
  * node2 has waited for 8 s for the lock `type` of inode 512, which a process of node1 has. A
  * process of node1 has waited for the M lock for `age` seconds, which node3 has.
  */
@@ -171,6 +195,34 @@ static void a_short_wait_is_no_link(void **state)
 		fail_msg("%s", advice);
 }
 
+/*
+ * A process of node1 has the W lock, for which node2 waits, and waits for the M lock. No sample has
+ * the holder of the M lock, so node1 is not the root.
+ */
+static void the_end_of_a_chain_is_not_seen(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	clocks(s, 3);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .type = 'W', .ino = 512, .level = 5, .flags = 0x45,
+		     .holders = {0, 1}, .gets = {0, 1});
+		LINE(t, "node2", .type = 'W', .ino = 512, .flags = 0x43, .action = 2,
+		     .requested = 5, .gets = {0, 1}, .wait_us = STAMP(-3));
+		LINE(t, "node1", .ino = 512, .flags = 0x43, .action = 2, .requested = 3,
+		     .gets = {10, 0}, .wait_us = STAMP(-2.9));
+		LINE(t, "node3", .ino = 600, .gets = {0, 10});
+	}
+	scene_json(s);
+	tells(s, 512,
+	      "512>: RW: 1 process on node1 holds EX, and waits for META, whose holder was "
+	      "not seen; node2 waits 8.00 s");
+	advice = word(row_of(frame(s, 0), 512), "advice");
+	if (strstr(advice, "on node1"))
+		fail_msg("%s", advice);
+}
+
 /* The process that has a flock is not in the kernel, so another process waits for the M lock. */
 static void a_flock_is_no_link(void **state)
 {
@@ -187,8 +239,10 @@ int main(void)
 	    BAD(another_process_is_no_chain),
 	    BAD(an_ended_process_is_no_chain),
 	    BAD(a_cycle_is_a_deadlock),
+	    BAD(a_short_wait_is_no_deadlock),
 	    BAD(a_chain_of_one_inode),
 	    BAD(a_short_wait_is_no_link),
+	    BAD(the_end_of_a_chain_is_not_seen),
 	    BAD(a_flock_is_no_link),
 	};
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define AHEAD 30.0
-#define WAITING .level = 0, .flags = 0x443, .action = 2, .requested = 3
 
 static double off(const char *node)
 {
@@ -195,6 +194,77 @@ static void one_clock_ahead_dates_no_sample(void **state)
 	assert_null(strstr(s->out, "\"sample\":\"t4\""));
 }
 
+/*
+ * Two samples are swapped. No node restarted, and node3 has not been silent for longer than the
+ * clocks tell: it answered at t0 alone.
+ */
+static void swapped_samples_are_no_restart(void **state)
+{
+	static const int order[] = {0, 3, 2, 1, 4};
+	struct scene *s = *state;
+
+	for (int t = 0; t < 5; t++)
+		for (int n = 1; n <= (t ? 2 : 3); n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_clocks(s, t, node, REAL0 + STEP * order[t], UP0 + STEP * order[t]);
+			LINE(t, node, .ino = 600, .gets = {0, (unsigned)order[t]});
+		}
+	scene_json(s);
+	for (size_t n = 0; n < 4; n++) {
+		json_t *silent = node_in(frame(s, n), "node3"),
+		       *node = node_in(frame(s, n), "node1");
+
+		assert_near(number(silent, "silent_s"), STEP * order[n + 1], 1e-3);
+		assert_string_equal(word(node, "state"),
+				    n == 1 || n == 2 ? "clock went back" : "ok");
+	}
+	assert_non_null(strstr(s->err, "5.000 s older than the one before it"));
+	assert_null(strstr(s->out, "restarted"));
+}
+
+/*
+ * The file realtime of node1 is 30 s behind the stamps of its kernel, because the recording was
+ * edited. node1 has waited for 8 s, as node2, and is not taken for a node that does not wait.
+ */
+static void stamps_of_the_kernel_count(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clocks(s, t, "node1", REAL0 + STEP * t - 30, UP0 + STEP * t);
+		scene_clocks(s, t, "node2", REAL0 + STEP * t, UP0 + STEP * t);
+		for (int n = 1; n <= 2; n++)
+			LINE(t, n == 1 ? "node1" : "node2", .ino = 512, WAITING, .gets = {9, 9},
+			     .wait_us = STAMP(-3));
+		LINE(t, "node1", .ino = 600, .gets = {0, 1 + (unsigned)t},
+		     .last_us = {0, STAMP(STEP * t - 0.1)});
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(node_in(row, "node1"), "oldest_wait_s"), 7.9, 1e-3);
+	assert_near(number(node_in(row, "node2"), "oldest_wait_s"), 8, 1e-3);
+	assert_non_null(strstr(s->err, "node1: the clock is 30 s behind the stamps"));
+	assert_null(strstr(s->err, "node2: the clock"));
+	assert_null(strstr(s->err, "went"));
+}
+
+/* A restart sets the time since boot back, and the wall clock goes on. */
+static void a_restart_is_told(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clocks(s, t, "node1", REAL0 + 60 * t, t ? 20 + 60 * t : UP0);
+		LINE(t, "node1", .ino = 600, .gets = {0, (unsigned)t});
+	}
+	scene_json(s);
+	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "restarted");
+	assert_string_equal(word(node_in(frame(s, 1), "node1"), "state"), "ok");
+}
+
 int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -202,6 +272,8 @@ int main(void)
 	    SCENE(ages_are_by_the_own_clock),        SCENE(a_long_wait_has_a_sentence),
 	    SCENE(an_ended_wait_stays_in_its_frame), SCENE(silence_is_not_a_difference_of_clocks),
 	    SCENE(times_that_go_back_are_found),     SCENE(one_clock_ahead_dates_no_sample),
+	    SCENE(swapped_samples_are_no_restart),   SCENE(a_restart_is_told),
+	    SCENE(stamps_of_the_kernel_count),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -288,6 +288,31 @@ static const char *beside_a_silent_node(struct scene *s, unsigned calls, double 
 	return word(row_of(frame(s, 4), 100), "advice_code");
 }
 
+/* node2 answers with files that hold no usable line. It is there, so its power is on. */
+static void a_node_with_unusable_files(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		LINE(t, "node1", .ino = 512, .level = 0, .flags = 0x443, .action = 2,
+		     .requested = 3, .gets = {9, 9}, .wait_us = STAMP(-3));
+		snprintf(path, sizeof(path), "t%d/node2/ocfs2/" UUID "/locking_state", t);
+		scene_file(s, path, "%s", t ? "damaged\n" : "");
+		if (!t)
+			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+	}
+	scene_json(s);
+	assert_string_equal(word(node_in(frame(s, 0), "node2"), "state"), "unusable");
+	advice = word(row_of(frame(s, 0), 512), "advice");
+	if (!strstr(advice, "node1 waits while no line of node2 can be used"))
+		fail_msg("%s", advice);
+}
+
 /* A node that has been away for long is not the cause of the short waits of traffic. */
 static void a_silent_node_is_not_the_cause_of_traffic(void **state)
 {
@@ -392,6 +417,7 @@ int main(void)
 	    BAD(what_it_lies_in),
 	    BAD(types_and_spaces_that_are_not),
 	    BAD(blames_only_who_may_have_it),
+	    BAD(a_node_with_unusable_files),
 	    BAD(a_silent_node_is_not_the_cause_of_traffic),
 	    BAD(nor_of_a_busy_row),
 	    BAD(an_ended_wait_outside_the_frame),

@@ -220,6 +220,21 @@ static void empty_file(void **state)
 	assert_true(says(frame(s, 0), STATE(1, "node1")));
 }
 
+/* No file of any node can be used. Then nothing is known, and no line says that no request waits.
+ */
+static void nothing_usable_is_no_all_clear(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_file(s, STATE(t, "node1"), "damaged\n");
+	}
+	scene_run(s, "@", NULL);
+	assert_null(strstr(s->out, "no waits"));
+	assert_non_null(strstr(s->out, "no node gave usable data: nothing is known"));
+}
+
 static void vanished_file(void **state)
 {
 	struct scene *s = *state;
@@ -485,6 +500,7 @@ int main(void)
 	    BAD(too_many_fields),
 	    BAD(blank_and_binary_lines),
 	    BAD(empty_file),
+	    BAD(nothing_usable_is_no_all_clear),
 	    BAD(vanished_file),
 	    BAD(vanished_space),
 	    BAD(one_space_of_two_vanishes),

@@ -43,16 +43,6 @@ static json_t *found(const struct scene *s, size_t n)
 	return json_array_get(json_object_get(frame(s, n), "unprotected"), 0);
 }
 
-static bool has_banner(const struct scene *s, size_t n, const char *text)
-{
-	json_t *v;
-	size_t i;
-
-	json_array_foreach(json_object_get(frame(s, n), "banners"), i,
-			   v) if (strstr(json_string_value(v), text)) return true;
-	return false;
-}
-
 /* Two nodes write: the banner and the JSON name both processes, though no row loses time. */
 static void two_writers(void **state)
 {
@@ -63,8 +53,9 @@ static void two_writers(void **state)
 	lock(s, 0, "node1", "1: POSIX  ADVISORY  WRITE 1234 " FILE_12827 " 0 EOF sqlite3");
 	lock(s, 0, "node2", "POSIX ADVISORY WRITE 77 " FILE_12827 " 100 100 the other");
 	scene_json(s);
-	assert_true(has_banner(s, 0, "inode 12827 is unprotected"));
-	assert_true(has_banner(s, 0, "sqlite3 (1234) on node1 writes, the other (77) on node2"));
+	assert_true(has_banner(frame(s, 0), "inode 12827 is unprotected"));
+	assert_true(
+	    has_banner(frame(s, 0), "sqlite3 (1234) on node1 writes, the other (77) on node2"));
 	assert_non_null(found(s, 0));
 	assert_near(number(found(s, 0), "ino"), 12827, 0);
 	assert_string_equal(word(found(s, 0), "lockspace"), UUID);
@@ -87,7 +78,7 @@ static void in_one_file(void **state)
 	lock(s, 0, "node2", "OFDLCK ADVISORY WRITE -1 " FILE_12827 " 0 EOF");
 	scene_json_replayed(s);
 	assert_non_null(found(s, 0));
-	assert_true(has_banner(s, 0, "a process on node2 writes, a (1234) on node1 reads"));
+	assert_true(has_banner(frame(s, 0), "a process on node2 writes, a (1234) on node1 reads"));
 }
 
 /* Pairs of lines that do not contradict each other, or that OCFS2 protects. */
@@ -132,7 +123,7 @@ static void harmless_pairs(void **state)
 		lock(s, 0, "node1", pairs[i].one);
 		lock(s, 0, "node2", pairs[i].two);
 		scene_json(s);
-		if (found(s, 0) || has_banner(s, 0, "unprotected"))
+		if (found(s, 0) || has_banner(frame(s, 0), "unprotected"))
 			fail_msg("pair %zu gives a warning: %s", i, s->out);
 	}
 }
@@ -150,8 +141,9 @@ static void ranges_side_by_side(void **state)
 	lock(s, 0, "node2", "POSIX ADVISORY WRITE 2 " FILE_12827 " 1073741825 1073741825 writer");
 	lock(s, 0, "node2", "POSIX ADVISORY READ 3 " FILE_12827 " 1073741826 1073742335 local");
 	scene_json(s);
-	assert_true(has_banner(s, 0, "writer (2) on node2 writes, reader (1) on node1 reads"));
-	assert_false(has_banner(s, 0, "local"));
+	assert_true(
+	    has_banner(frame(s, 0), "writer (2) on node2 writes, reader (1) on node1 reads"));
+	assert_false(has_banner(frame(s, 0), "local"));
 }
 
 /* Two processes of one node exclude each other. */
@@ -176,7 +168,7 @@ static void the_warning_stays(void **state)
 	lock(s, 0, "node1", "POSIX ADVISORY WRITE 1 " FILE_12827 " 0 EOF a");
 	lock(s, 0, "node2", "POSIX ADVISORY WRITE 2 " FILE_12827 " 0 EOF b");
 	scene_json(s);
-	assert_true(has_banner(s, 1, "last seen 2 samples ago"));
+	assert_true(has_banner(frame(s, 1), "last seen 2 samples ago"));
 	assert_near(number(found(s, 1), "samples_ago"), 2, 0);
 }
 
@@ -227,7 +219,7 @@ static void one_writer_among_readers(void **state)
 			   100 + i);
 	lock(s, 0, "node2", "POSIX ADVISORY WRITE 2 " FILE_12827 " 0 EOF w");
 	scene_json(s);
-	assert_true(has_banner(s, 0, "w (2) on node2 writes, r (100) on node1 reads"));
+	assert_true(has_banner(frame(s, 0), "w (2) on node2 writes, r (100) on node1 reads"));
 	assert_near(number(found(s, 0), "more"), 4993, 0);
 }
 

@@ -298,6 +298,19 @@ bool is_null(const json_t *o, const char *key)
 	return json_is_null(json_object_get(o, key));
 }
 
+bool has_banner(const json_t *f, const char *text)
+{
+	json_t *b;
+	size_t i;
+
+	json_array_foreach(json_object_get(f, "banners"), i, b)
+	{
+		if (strstr(json_string_value(b), text))
+			return true;
+	}
+	return false;
+}
+
 double waited(const struct scene *s, size_t n, unsigned long long ino)
 {
 	json_t *row = row_of(frame(s, n), ino);

@@ -62,6 +62,8 @@ struct state_line {
 };
 void scene_line(struct scene *s, int t, const char *node, struct state_line l);
 #define LINE(t, node, ...) scene_line(s, t, node, (struct state_line){__VA_ARGS__})
+/* The members of a lock for which the node waits, in EX. */
+#define WAITING .level = 0, .flags = 0x443, .action = 2, .requested = 3
 
 /* Seconds after t0, as a stamp of the wall clock in us. */
 #define STAMP(seconds) ((unsigned long long)((REAL0 + (seconds)) * 1e6))
@@ -91,6 +93,8 @@ json_t *node_in(json_t *frame_or_row, const char *node);
 double number(const json_t *o, const char *key); /* fails the test if there is no number */
 const char *word(const json_t *o, const char *key);
 bool is_null(const json_t *o, const char *key);
+/* Tells whether a banner of the frame has that text in it. */
+bool has_banner(const json_t *f, const char *text);
 /* Returns the seconds waited for an inode in frame n, or 0 without a row. */
 double waited(const struct scene *s, size_t n, unsigned long long ino);
 /* Returns the seconds waited per second of frame n. */

@@ -14,7 +14,7 @@ SLACK = 2.5  # seconds: the frame before came so much later than its samples, on
 STALLED = 1.5  # seconds without the end of an operation: the machine itself stands still
 LEFT_OUT = 20  # seconds: a lock's line may be missing so long
 ALWAYS = float("inf")
-WRITES = ("write", "touch", "flock", "reopen", "churn")
+WRITES = ("write", "touch", "flock", "reopen", "churn", "append", "map", "truncate", "rename", "orphan")
 
 
 class Truth:
@@ -49,7 +49,7 @@ class Truth:
             elif words[0] == "e" and begin is not None:
                 end = int(words[1]) * 1e-6 + offset
                 waits.append((begin, end))
-                if operation in ("flock", "share"):
+                if operation in ("flock", "share", "fcntl", "fread"):
                     self._hold(key, end, [int(word) * 1e-6 + offset for word in words[2:]], int(pid))
                 begin = None
         if begin is not None:

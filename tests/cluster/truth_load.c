@@ -13,8 +13,15 @@
  *	touch     futimens(), which takes the lock for writing; also for a directory
  *	reopen    opens the file, overwrites 8 bytes and closes it
  *	churn     makes a file in the directory PATH, writes it and removes it
+ *	append    appends 8 bytes
+ *	map       writes into a shared mapping of the file, and has it written back
+ *	truncate  writes 64 KiB and truncates the file to nothing
+ *	fcntl     an fcntl(2) lock for writing of the whole file, kept for HOLD_MS
+ *	fread     an fcntl(2) lock for reading of the whole file, kept for HOLD_MS
+ *	rename    moves a file from the directory PATH to its subdirectory named "other" and back
+ *	orphan    makes a file in the directory PATH, removes it, and writes to it while it is open
  *
- * The last two keep no file open.
+ * reopen, churn, rename and orphan keep no file open.
  *
  * A worker writes its truth to DIR/truth.HOST.N, as lines. Times are microseconds since boot.
  *
@@ -36,6 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,9 +113,14 @@ __attribute__((format(printf, 2, 3))) static void note(struct worker *w, const c
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
+static bool is(const struct worker *w, const char *operation)
+{
+	return strcmp(w->operation, operation) == 0;
+}
+
 static bool keeps_open(const struct worker *w)
 {
-	return strcmp(w->operation, "churn") != 0 && strcmp(w->operation, "reopen") != 0;
+	return !is(w, "churn") && !is(w, "reopen") && !is(w, "rename") && !is(w, "orphan");
 }
 
 static void reopen(struct worker *w)
@@ -131,24 +144,97 @@ static void churn(struct worker *w)
 		fail(path);
 }
 
+static void orphan(struct worker *w)
+{
+	static char block[4096];
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/orphan.%ld", w->path, (long)getpid());
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+	if (fd < 0 || unlink(path) < 0 || write(fd, block, sizeof(block)) != sizeof(block) ||
+	    close(fd) < 0)
+		fail(path);
+}
+
+static void move(struct worker *w)
+{
+	char here[400], there[400];
+	int fd;
+
+	snprintf(here, sizeof(here), "%s/moved.%ld", w->path, (long)getpid());
+	snprintf(there, sizeof(there), "%s/other/moved.%ld", w->path, (long)getpid());
+	fd = w->n == 1 ? open(here, O_CREAT | O_WRONLY | O_CLOEXEC, 0644) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (rename(here, there) < 0 || rename(there, here) < 0)
+		fail(here);
+}
+
+static int map(struct worker *w)
+{
+	char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+
+	if (at == MAP_FAILED)
+		return -1;
+	at[w->n % 64] = (char)('a' + w->n % 26);
+	if (msync(at, 4096, MS_SYNC) < 0)
+		return -1;
+	return munmap(at, 4096);
+}
+
+static int cut(struct worker *w)
+{
+	static char block[65536];
+
+	return pwrite(w->fd, block, sizeof(block), 0) == sizeof(block) ? ftruncate(w->fd, 0) : -1;
+}
+
+static int append(struct worker *w)
+{
+	fcntl(w->fd, F_SETFL, O_APPEND);
+	return write(w->fd, "written\n", 8) == 8 ? 0 : -1;
+}
+
+static int lock_whole(struct worker *w, short type)
+{
+	struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+
+	return fcntl(w->fd, F_SETLKW, &whole);
+}
+
 static void operate(struct worker *w)
 {
 	static const struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
 	struct stat st;
 	int err = 0;
 
-	if (strcmp(w->operation, "flock") == 0)
+	if (is(w, "flock"))
 		err = flock(w->fd, LOCK_EX);
-	else if (strcmp(w->operation, "share") == 0)
+	else if (is(w, "share"))
 		err = flock(w->fd, LOCK_SH);
-	else if (strcmp(w->operation, "write") == 0)
+	else if (is(w, "write"))
 		err = pwrite(w->fd, "written\n", 8, 0) == 8 ? 0 : -1;
-	else if (strcmp(w->operation, "read") == 0)
+	else if (is(w, "read"))
 		err = fstat(w->fd, &st);
-	else if (strcmp(w->operation, "touch") == 0)
+	else if (is(w, "touch"))
 		err = futimens(w->fd, now);
-	else if (strcmp(w->operation, "reopen") == 0)
+	else if (is(w, "reopen"))
 		reopen(w);
+	else if (is(w, "append"))
+		err = append(w);
+	else if (is(w, "map"))
+		err = map(w);
+	else if (is(w, "truncate"))
+		err = cut(w);
+	else if (is(w, "fcntl"))
+		err = lock_whole(w, F_WRLCK);
+	else if (is(w, "fread"))
+		err = lock_whole(w, F_RDLCK);
+	else if (is(w, "rename"))
+		move(w);
+	else if (is(w, "orphan"))
+		orphan(w);
 	else
 		churn(w);
 	if (err)
@@ -157,7 +243,12 @@ static void operate(struct worker *w)
 
 static bool is_flock(const struct worker *w)
 {
-	return strcmp(w->operation, "flock") == 0 || strcmp(w->operation, "share") == 0;
+	return is(w, "flock") || is(w, "share");
+}
+
+static bool holds(const struct worker *w)
+{
+	return is_flock(w) || is(w, "fcntl") || is(w, "fread");
 }
 
 static void once(struct worker *w)
@@ -170,7 +261,7 @@ static void once(struct worker *w)
 		flush(w);
 	operate(w);
 	end = now_us();
-	if (!is_flock(w)) {
+	if (!holds(w)) {
 		note(w, "e %" PRId64 "\n", end);
 		return;
 	}
@@ -179,7 +270,7 @@ static void once(struct worker *w)
 		flush(w); /* the line is still to be ended */
 	sleep_us(w->hold_ms * INT64_C(1000));
 	note(w, "%" PRId64 " ", now_us());
-	if (flock(w->fd, LOCK_UN) < 0)
+	if ((is_flock(w) ? flock(w->fd, LOCK_UN) : lock_whole(w, F_UNLCK)) < 0)
 		fail(w->path);
 	note(w, "%" PRId64 "\n", now_us());
 }

@@ -296,7 +296,7 @@ static unsigned banners_with(json_t *frame, const char *text)
  */
 static void a_power_cut_has_one_cause(void **state)
 {
-	static const char cause[] = ": 8 waits on 4 files began then; recovery is pending";
+	static const char cause[] = ": 8 waits on 4 files began then; no recovery is seen";
 	json_t *frames = run_frames(capture("power-cut")), *row;
 	size_t n;
 

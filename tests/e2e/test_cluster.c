@@ -408,6 +408,28 @@ static void a_node_that_comes_and_goes(void **state)
 	json_decref(live);
 }
 
+static bool any_is_slow(json_t *frame)
+{
+	json_t *node;
+	size_t i;
+
+	json_array_foreach(json_object_get(frame, "nodes"), i,
+			   node) if (!strcmp(text_of(node, "state"), "slow")) return true;
+	return false;
+}
+
+/* Takes one sample, in which no node is late. On a busy machine this may take some runs. */
+static json_t *run_once(void)
+{
+	json_t *live = run_frames(args_for("--once"));
+
+	for (int tries = 0; tries < 20 && any_is_slow(frame_at(live, 0)); tries++) {
+		json_decref(live);
+		live = run_frames(args_for("--once"));
+	}
+	return live;
+}
+
 static void what_may_not_be_read(void **state)
 {
 	const struct fake *f = *state;
@@ -416,7 +438,7 @@ static void what_may_not_be_read(void **state)
 	use(f, "ocfs2-hot", "t0\nt1\n");
 	put(f, "node1.mode", "lockdown\n");
 	put(f, "node2.mode", "nodebugfs\n");
-	live = run_frames(args_for("--once"));
+	live = run_once();
 	assert_state(frame_at(live, 0), "node1", "no permission",
 		     "the kernel is locked down (integrity)");
 	assert_state(frame_at(live, 0), "node2", "no permission", "debugfs is not mounted");

@@ -126,10 +126,7 @@ static bool fast_nq(unsigned int i, enum glock_mode mode)
 	result = glock__fast_nq(gl, gh_of(&gh[i]), "here");
 	if (result == GLOCK__FAST_OTHER)
 		result = glock__fast_nq_other(gl, gh_of(&gh[i]), "here");
-	if (result == GLOCK__FAST_REFUSED)
-		glock__fast_refused(gh_of(&gh[i]));
-	if (result == GLOCK__FAST_REVOKED)
-		glock__fast_revoked(gh_of(&gh[i]));
+	glock__fast_undo(gh_of(&gh[i]), result);
 	granted += result == GLOCK__FAST_TAKEN;
 	return result == GLOCK__FAST_TAKEN;
 }
@@ -407,8 +404,7 @@ static bool movable_nq(unsigned int i, struct glock *of)
 	result = glock__movable_nq(of, gh_of(&gh[i]), "here");
 	if (result == GLOCK__FAST_MORE)
 		result = glock__movable_nq_more(of, gh_of(&gh[i]), "here");
-	if (result == GLOCK__FAST_REFUSED)
-		glock__fast_refused(gh_of(&gh[i]));
+	glock__fast_undo(gh_of(&gh[i]), result);
 	return result == GLOCK__FAST_TAKEN;
 }
 

@@ -10,6 +10,7 @@ struct glock_space *space;
 struct glock *gls[GLOCKS];
 char message[512];
 int lost_calls;
+char dumped[4096];
 
 static void on_log(void *arg, const char *text)
 {
@@ -85,6 +86,19 @@ void on_thread(void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_join(t, NULL), 0);
 }
 
+int step;
+
+void await_step(int n)
+{
+	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
+		usleep(100);
+}
+
+void next_step(int n)
+{
+	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
+}
+
 void demand(struct glock *gl, int dlm_mode)
 {
 	space->lm->events->bast(&gl->lk, dlm_mode);
@@ -137,4 +151,41 @@ int get_bias(struct glock *gl, enum glock_mode mode)
 	}
 	assert_true(biased);
 	return n;
+}
+
+/* ---- others ---- */
+
+void print_dump(void *to, const char *text, size_t len)
+{
+	(void)to;
+	strncat(dumped, text, len);
+}
+
+static void *let_go(void *gh)
+{
+	return (void *)(intptr_t)glock_dq(gh);
+}
+
+int let_go_elsewhere(struct glock_holder *gh)
+{
+	void *ret;
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, let_go, gh), 0);
+	assert_int_equal(pthread_join(t, &ret), 0);
+	return (int)(intptr_t)ret;
+}
+
+void await_un(struct glock *gl)
+{
+	bool un = false;
+
+	for (int i = 0; i < 5000 && !un; i++) {
+		glock__lock_take(&gl->lock);
+		un = gl->state == GLOCK_UN;
+		glock__lock_drop(&gl->lock);
+		if (!un)
+			usleep(1000);
+	}
+	assert_true(un);
 }

@@ -40,5 +40,16 @@ int get_bias(struct glock *gl, enum glock_mode mode);
 void demand(struct glock *gl, int dlm_mode);
 /* Runs fn in a thread and waits for its end. */
 void on_thread(void *(*fn)(void *), void *arg);
+/* Lets the holder go in another thread. Returns the result of glock_dq(). */
+int let_go_elsewhere(struct glock_holder *gh);
+/* Waits until the glock is in UN. */
+void await_un(struct glock *gl);
+/* Appends to `dumped`. For glock_dump(). */
+void print_dump(void *to, const char *text, size_t len);
+extern char dumped[4096];
+/* The threads of a test go on in steps: waits for step n, and sets it. */
+extern int step; /* an atom */
+void await_step(int n);
+void next_step(int n);
 
 #endif

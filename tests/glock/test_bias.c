@@ -238,19 +238,6 @@ static void bias_of_many_locks(void **state)
 
 static struct glock_holder there;
 static enum glock_mode mode_there;
-static int step; /* an atom */
-
-static void await_step(int n)
-{
-	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
-		usleep(100);
-}
-
-static void next_step(int n)
-{
-	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
-}
-
 static void *holds_for_a_while(void *arg)
 {
 	(void)arg;

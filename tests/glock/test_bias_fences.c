@@ -8,22 +8,20 @@
  */
 #include "fast_space.h"
 
+#include "../own_syscall.h"
+
 #include "glock/publish/thread.h"
 #include "lockman/table/table.h"
 
-#include <dlfcn.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { READERS = 8, EACH = 8, ALL = READERS * EACH };
 
 static struct glock *gl[ALL];
 static unsigned int fences, locked; /* fences, and those during which a lock was taken */
-/* The next step of the reader of glock 0, after all have their bias. An atom. */
+/* The next steps of the reader of glock 0, after all have their bias. */
 enum { HOLD = READERS + 1, HOLDS, LET_GO, HAS_LET_GO, END };
-static int step;
 
 static void look_at_locks(void)
 {
@@ -38,33 +36,10 @@ static void look_at_locks(void)
 	}
 }
 
-/* All arguments of a system call are words. */
-long syscall(long number, ...)
+static void before_syscall(long number)
 {
-	static long (*real)(long, ...);
-	long a[6];
-	va_list list;
-
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(list, long);
-	va_end(list);
 	if (number == SYS_membarrier && gl[0])
 		look_at_locks();
-	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-static void await_step(int n)
-{
-	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
-		usleep(100);
-}
-
-static void next_step(int n)
-{
-	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
 }
 
 /* Gets the bias of some glocks. The first reader holds glock 0 for a while. */

@@ -10,19 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int step; /* an atom */
-
-static void await_step(int n)
-{
-	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < n)
-		usleep(100);
-}
-
-static void next_step(int n)
-{
-	__atomic_store_n(&step, n, __ATOMIC_RELEASE);
-}
-
 /* ---- the end of a thread during a claim ---- */
 
 static struct glock_holder there;
@@ -62,6 +49,40 @@ static void bias_claimed_at_the_end(void **state)
 		assert_int_equal(glock_dq(&waits), 0);
 		assert_null(space->threads->next); /* the thread's part went with its last holder */
 	}
+}
+
+/* ---- readers that fill the word at the same time ---- */
+
+enum { READERS = 8, READS = 100000 };
+static int by_the_queue; /* an atom */
+
+/* Only a request that joins the queue writes the number of its thread into the holder. */
+static void *reads(void *arg)
+{
+	struct glock_holder a;
+
+	for (int i = 0; i < READS; i++) {
+		assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+		if (gh_of(&a)->pid)
+			__atomic_add_fetch(&by_the_queue, 1, __ATOMIC_RELAXED);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	return arg;
+}
+
+/* The queue would end the bias of all readers, though no request is in their way. */
+static void bias_of_a_full_word(void **state)
+{
+	pthread_t t[READERS];
+
+	(void)state;
+	cache(gls[0]);
+	atom_store64(&space->bias_not_before, INT64_MAX);
+	for (int i = 0; i < READERS; i++)
+		pthread_create(&t[i], NULL, reads, NULL);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(by_the_queue, 0);
 }
 
 /* ---- thousands of threads ---- */
@@ -212,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(bias_claimed_at_the_end),
+	    FAST_TEST(bias_of_a_full_word),
 	    FAST_TEST(bias_of_thousands),
 	    FAST_TEST(bias_after_a_fork),
 	};

@@ -5,7 +5,6 @@
  * Each sequence checks the requests to the lock manager, and the order of the cache's changes.
  */
 #include "glock/state/busy.h"
-#include "glock/state/find.h"
 #include "glock/state/lru.h"
 
 #include "rig.h"
@@ -303,130 +302,6 @@ static void machine_no_memory_at_all(void **state)
 	glock_put(gl);
 }
 
-/* Of the idle glocks of a part, some are given back, the oldest first. */
-static void machine_give_back(void **state)
-{
-	struct glock *gl;
-
-	(void)state;
-	rig.answer_at_once = true;
-	rig.demote_ok = 1;
-	for (uint64_t i = 0; i < 300; i++) {
-		gl = rig_glock(GLOCK_INODE, i);
-		rig_leave_cached(&a, gl);
-		glock_put(gl);
-	}
-	gl = rig_glock(GLOCK_INODE, 3); /* in use again */
-	*rig.log = '\0';
-	rig.lm.events->give_back(rig.space, 1u << 1);
-	assert_int_equal(glock__lru_count(rig.space), 299);
-	rig_run();
-	assert_int_equal(glock__lru_count(rig.space), 299 - 64);
-	assert_non_null(strstr(rig.log, "th:UN:3 inval:3 convert:NL unlock"));
-	for (uint64_t i = 0; i < 300; i++) {
-		struct glock *there;
-
-		/* 64 odd numbers, without 3 */
-		assert_int_equal(glock__get_there(rig.space, GLOCK_INODE, i, &there),
-				 i % 2 && i < 2 * 65 && i != 3 ? -ENOENT : 0);
-		if (!(i % 2 && i < 2 * 65 && i != 3))
-			glock_put(there);
-	}
-	/* The walk ends although the type keeps all glocks. */
-	rig.demote_ok = 0;
-	*rig.log = '\0';
-	rig.lm.events->give_back(rig.space, 1u << 0);
-	rig_run();
-	assert_int_equal(glock__lru_count(rig.space), 299 - 64);
-	rig.demote_ok = 1;
-	rig.lm.events->give_back(rig.space, 1u << 0 | 1u << 1);
-	rig_run();
-	assert_int_equal(glock__lru_count(rig.space), 299 - 3 * 64);
-	*rig.log = '\0';
-	glock_put(gl);
-}
-
-/* A canceled request goes back, and the glock keeps its mode. */
-static void machine_cancel(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	assert_int_equal(glock_cancel(&a), 0);
-	rig_expect("th:EX:0 ask:EX cancel");
-	assert_int_equal(glock_wait(&a, 0, 0), -ECANCELED);
-	assert_true(gl->flags & GLOCK__F_LOCK);
-	rig_answer(-GLOCK__DLM_ECANCEL);
-	assert_false(gl->flags & GLOCK__F_LOCK);
-	assert_int_equal(gl->state, GLOCK_UN);
-	assert_int_equal(glock_cancel(&a), -EALREADY);
-	glock_put(gl);
-}
-
-/* The grant comes before the cancel. The glock is cached in that mode, without a holder. */
-static void machine_cancel_too_late(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	rig_answer(0);
-	assert_int_equal(gl->state, GLOCK_EX);
-	assert_true(!glock__look(gl).any_holders);
-	*rig.log = '\0';
-	rig_nq(&b, gl, GLOCK_SH, 0);
-	assert_true(glock_poll(&b));
-	rig_expect("");
-	rig_dq(&b);
-	glock_put(gl);
-}
-
-/*
- * If another holder waits for the same mode, the request is not canceled. If it waits for another
- * mode, the request is canceled.
- */
-static void machine_cancel_leaves_others(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_nq(&b, gl, GLOCK_EX, 0);
-	rig_nq(&c, gl, GLOCK_SH, 0);
-	*rig.log = '\0';
-	rig_dq(&a);
-	rig_expect("");
-	rig_dq(&b);
-	rig_expect("cancel");
-	rig_answer(-GLOCK__DLM_ECANCEL);
-	rig_expect("th:SH:0 ask:PR");
-	rig_answer(0);
-	assert_int_equal(glock_wait(&c, 0, 0), 0);
-	rig_dq(&c);
-	glock_put(gl);
-}
-
-/* A waiter behind the first one just leaves. The waiter behind it may go on. */
-static void machine_cancel_in_the_middle(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_SH, 0);
-	rig_nq(&b, gl, GLOCK_EX, 0);
-	rig_nq(&c, gl, GLOCK_SH, 0);
-	assert_false(glock_poll(&c));
-	*rig.log = '\0';
-	assert_int_equal(glock_cancel(&b), 0);
-	assert_int_equal(glock_wait(&c, 0, 0), 0);
-	rig_expect("");
-	rig_dq(&a);
-	rig_dq(&c);
-	glock_put(gl);
-}
-
 /* Requests are granted strictly in order. A reader does not overtake a waiting writer. */
 static void machine_fifo(void **state)
 {
@@ -447,163 +322,6 @@ static void machine_fifo(void **state)
 	assert_true(glock_poll(&c) && glock_poll(&d));
 	rig_dq(&c);
 	rig_dq(&d);
-	glock_put(gl);
-}
-
-/* During recovery of other nodes, grants are held back. Demotes and holders with RECOVER go on. */
-static void machine_frozen_replies(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
-	struct glock *third = rig_glock(GLOCK_INODE, 3);
-	bool granted;
-
-	(void)state;
-	rig_hold(&b, other, GLOCK_SH, 0);
-	rig_dq(&b);
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig.lm.events->block(rig.space);
-	rig_answer(0);
-	assert_true(gl->flags & GLOCK__F_FROZEN);
-	assert_false(glock_poll(&a));
-	/* a cached lock is valid and goes on */
-	rig_nq(&b, other, GLOCK_SH, 0);
-	assert_true(glock_poll(&b));
-	rig_dq(&b);
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_int_equal(glock_wait(&a, 0, 0), 0);
-	rig_dq(&a);
-	/* A refusal covers no data, so the recovery does not delay it. */
-	rig.lm.events->block(rig.space);
-	rig_nq(&b, third, GLOCK_EX, GLOCK_TRY);
-	rig_answer(-EAGAIN);
-	assert_false(third->flags & GLOCK__F_FROZEN);
-	assert_true(glock_poll(&b));
-	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
-	/* nor a grant to a holder with RECOVER */
-	rig_nq(&b, third, GLOCK_EX, GLOCK_RECOVER);
-	rig_answer(0);
-	granted = glock_poll(&b);
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	rig_dq(&b);
-	assert_true(granted);
-	glock_put(third);
-	/* demotes to UN go through */
-	rig.lm.events->block(rig.space);
-	rig_pass(201 * RIG_MS);
-	rig_bast(gl, GLOCK__EX);
-	rig_answer(0);
-	assert_int_equal(gl->state, GLOCK_UN);
-	/*
-	 * so do holders with RECOVER, even if they come after the reply; other holders still wait
-	 */
-	rig_nq(&a, gl, GLOCK_SH, 0);
-	rig_answer(0);
-	assert_false(glock_poll(&a));
-	rig_nq(&b, gl, GLOCK_SH, GLOCK_RECOVER);
-	assert_true(!glock_poll(&a) && glock_poll(&b));
-	rig_dq(&b);
-	assert_false(glock_poll(&a));
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_true(glock_poll(&a));
-	rig_dq(&a);
-	glock_put(gl);
-	glock_put(other);
-}
-
-/* Leaves the lock that a frozen grant gave, and waits for the thaw. Then asks again. */
-static void given_up_until_the_thaw(struct glock *gl, struct glock_holder *gh)
-{
-	assert_int_equal(rig.asked_mode, GLOCK__NL); /* at once, also within the hold time */
-	rig_answer(0);
-	assert_int_equal(gl->state, GLOCK_UN);
-	rig_pass(201 * RIG_MS);
-	assert_null(rig.open);
-	assert_false(glock_poll(gh));
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	rig_answer(0);
-	assert_int_equal(glock_wait(gh, 0, 0), 0);
-	rig_dq(gh);
-}
-
-/*
- * The node that recovers may want a lock of which another node has a frozen grant. The demand may
- * come before the grant.
- */
-static void machine_frozen_gives_way(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_RGRP, 1);
-
-	(void)state;
-	for (int early = 0; early < 2; early++) {
-		rig_nq(&a, gl, GLOCK_EX, GLOCK_NOCACHE);
-		rig.lm.events->block(rig.space);
-		if (early)
-			rig_bast(gl, GLOCK__EX);
-		rig_answer(0);
-		if (!early)
-			rig_bast(gl, GLOCK__EX);
-		/* neither bh nor lock */
-		rig_expect(early ? "th:EX:0 convert:EX:quecvt callback:UN:remote th:UN:1 inval:1 "
-				   "convert:NL"
-				 : "th:EX:0 ask:EX callback:UN:remote th:UN:1 inval:1 convert:NL");
-		given_up_until_the_thaw(gl, &a);
-		rig_answer(0); /* NOCACHE */
-		rig_expect("th:EX:0 convert:EX:quecvt bh:EX lock callback:UN:local unlock_op "
-			   "th:UN:1 inval:1 convert:NL");
-	}
-	glock_put(gl);
-}
-
-/* A lock that a holder with RECOVER brought here is no cached lock before the thaw. */
-static void machine_recovered_lock_is_kept_back(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig.lm.events->block(rig.space);
-	rig_hold(&a, gl, GLOCK_SH, GLOCK_RECOVER);
-	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_NOBLOCK | GLOCK_NOPID);
-	assert_int_equal(glock_nq(&b), -ECHILD);
-	rig_dq(&a);
-	assert_int_equal(glock_nq(&b), -ECHILD);
-	rig_nq(&b, gl, GLOCK_SH, 0);
-	assert_false(glock_poll(&b));
-	rig_nq(&a, gl, GLOCK_SH, GLOCK_RECOVER | GLOCK_NOPID);
-	assert_true(glock_poll(&a));
-	rig_dq(&a);
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_true(glock_poll(&b));
-	rig_dq(&b);
-	glock_put(gl);
-}
-
-/*
- * A lock manager reports both under a lock of its own. So thaw touches no glock, because that may
- * give a lock back. If another recovery begins before the work runs, its own grants stay held back.
- */
-static void machine_thaw_is_left_to_the_work(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig.lm.events->block(rig.space);
-	rig_answer(0);
-	rig.lm.events->thaw(rig.space);
-	assert_true(gl->flags & GLOCK__F_FROZEN);
-	rig.lm.events->block(rig.space);
-	rig_run();
-	assert_true(gl->flags & GLOCK__F_FROZEN);
-	assert_false(glock_poll(&a));
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_true(glock_poll(&a));
-	rig_dq(&a);
 	glock_put(gl);
 }
 
@@ -734,33 +452,15 @@ static void machine_lifetime(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RIG_TEST(machine_requests),
-	    RIG_TEST(machine_looks_at_the_clock),
-	    RIG_TEST(machine_gives_way_by_steps),
-	    RIG_TEST(machine_deferred_keeps_metadata),
-	    RIG_TEST(machine_converts),
-	    RIG_TEST(machine_failed_conversion),
-	    RIG_TEST(machine_asks_again_at_un),
-	    RIG_TEST(machine_try_fails),
-	    RIG_TEST(machine_try_keeps_the_mode),
-	    RIG_TEST(machine_error_fails_all),
-	    RIG_TEST(machine_refused_request),
-	    RIG_TEST(machine_no_memory),
-	    RIG_TEST(machine_no_memory_at_all),
-	    RIG_TEST(machine_give_back),
-	    RIG_TEST(machine_cancel),
-	    RIG_TEST(machine_cancel_too_late),
-	    RIG_TEST(machine_cancel_leaves_others),
-	    RIG_TEST(machine_cancel_in_the_middle),
-	    RIG_TEST(machine_fifo),
-	    RIG_TEST(machine_frozen_replies),
-	    RIG_TEST(machine_frozen_gives_way),
-	    RIG_TEST(machine_recovered_lock_is_kept_back),
-	    RIG_TEST(machine_thaw_is_left_to_the_work),
-	    RIG_TEST(machine_lock_and_unlock),
-	    RIG_TEST(machine_lock_fails),
-	    RIG_TEST(machine_xmote_bh_fails),
-	    RIG_TEST(machine_callback_tells),
+	    RIG_TEST(machine_requests),           RIG_TEST(machine_looks_at_the_clock),
+	    RIG_TEST(machine_gives_way_by_steps), RIG_TEST(machine_deferred_keeps_metadata),
+	    RIG_TEST(machine_converts),           RIG_TEST(machine_failed_conversion),
+	    RIG_TEST(machine_asks_again_at_un),   RIG_TEST(machine_try_fails),
+	    RIG_TEST(machine_try_keeps_the_mode), RIG_TEST(machine_error_fails_all),
+	    RIG_TEST(machine_refused_request),    RIG_TEST(machine_no_memory),
+	    RIG_TEST(machine_no_memory_at_all),   RIG_TEST(machine_fifo),
+	    RIG_TEST(machine_lock_and_unlock),    RIG_TEST(machine_lock_fails),
+	    RIG_TEST(machine_xmote_bh_fails),     RIG_TEST(machine_callback_tells),
 	    RIG_TEST(machine_lifetime),
 	};
 

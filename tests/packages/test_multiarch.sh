@@ -1,8 +1,9 @@
 #!/bin/sh
 # test_multiarch.sh - packages of two architectures that are "Multi-Arch: same" install side by side. TAP.
 #
-# Usage: test_multiarch.sh DEBS. DEBS has the .debs of amd64, from the last commit. Cross-builds those of
-# arm64 in a fresh root of Debian, and installs both there. dpkg refuses files that differ. Needs root.
+# Usage: test_multiarch.sh DEBS. DEBS has the .debs of amd64, as package.sh makes them. Cross-builds those
+# of arm64 from the same commit in a fresh root of Debian, and installs both there. dpkg refuses files that
+# differ. Needs root.
 set -u
 . "$(dirname "$0")/../tap.sh"
 debs=$(cd "$1" && pwd)
@@ -28,8 +29,10 @@ libraries=pkgconf:arm64,systemtap-sdt-dev:arm64,libc6-dev:arm64,libjansson-dev:a
 result $? "a fresh root of $suite with the architectures amd64 and arm64"
 
 rm -rf "$root/build" && mkdir "$root/build"
-git -C "$source" archive --prefix=glock/ HEAD | tar -xf - -C "$root/build"
-in_root sh -c 'cd /build/glock && SOURCE_DATE_EPOCH='"$(git -C "$source" log -1 --format=%ct)"' \
+# main may have moved on since the .debs of amd64 were made
+commit=$(cat "$debs/commit")
+git -C "$source" archive --prefix=glock/ "$commit" | tar -xf - -C "$root/build"
+in_root sh -c 'cd /build/glock && SOURCE_DATE_EPOCH='"$(git -C "$source" log -1 --format=%ct "$commit")"' \
 	DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -aarm64 -Pcross,nocheck -d -us -uc -b >../log 2>&1 || { tail -n 40 ../log; exit 1; }'
 result $? "the .debs of arm64, cross-built"
 

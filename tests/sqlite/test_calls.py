@@ -15,6 +15,17 @@ SYNCHRONOUS = ("off", "normal", "full", "extra")
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate", "unlink", "rename")
 
 
+def of_main_thread(logs):
+    """Returns the lines of the thread that makes the marks. Numbers of threads do not tell it, because they begin
+    again at the highest one."""
+    for log in logs:
+        with open(log, encoding="utf-8") as file:
+            lines = [line.rstrip() for line in file if not line.startswith(("+++", "---"))]
+        if any(line.startswith("getppid") for line in lines):
+            return lines
+    raise AssertionError(f"no thread made a mark: {logs}")
+
+
 def trace(program, extension, folder, vfs, mode, synchronous, only=None):
     """Returns the main thread's calls, in the four parts between the marks."""
     database, log = os.path.join(folder, "app.db"), os.path.join(folder, "trace")
@@ -23,9 +34,7 @@ def trace(program, extension, folder, vfs, mode, synchronous, only=None):
             os.remove(os.path.join(folder, name))
     command = ["strace", "-ff", "-y", "-s0", "-o", log] + (["-e", "trace=getppid," + ",".join(only)] if only else [])
     subprocess.run(command + [program, extension, database, vfs, mode, synchronous], check=True)
-    main = min((name for name in os.listdir(folder) if name.startswith("trace.")), key=lambda name: int(name[6:]))
-    with open(os.path.join(folder, main), encoding="utf-8") as file:
-        lines = [line.rstrip() for line in file if not line.startswith(("+++", "---"))]
+    lines = of_main_thread([os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("trace.")])
     parts = [[]]
     for line in lines:
         if line.startswith("getppid"):

@@ -10,6 +10,7 @@
  *   - another process writes within its busy timeout, while the connection stays open;
  *   - the connection then sees what that process wrote.
  */
+#include "fault_db.h"
 #include "faults.h"
 #include "rig.h"
 
@@ -20,22 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define DB "file:app.db?hold=0" /* each hand-over at once */
-#define APP DB "&vfs=glock"
 enum { CALLS_MAX = 400, BUSY_MS = 5000 };
-
-/* Each row has the number in v. The rows' sizes change, so pages come and go, and the file shrinks.
- */
-static const char create[] =
-    "PRAGMA page_size = 512; PRAGMA auto_vacuum = full; CREATE TABLE v(n); INSERT INTO v VALUES(0);"
-    "CREATE TABLE t(id INTEGER PRIMARY KEY, n, filling); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
-    " SELECT i + 1 FROM c WHERE i < 5) INSERT INTO t SELECT i, 0, zeroblob(300) FROM c";
-#define CHANGE                                                                          \
-	"UPDATE t SET n = n + 1, filling = zeroblob(200 + (n % 2) * 600); UPDATE v SET" \
-	" n = n + 1;"
-static const char transaction[] = "BEGIN;" CHANGE "COMMIT";
-static const char consistent[] = "SELECT (SELECT count(*) FROM t) = 5 AND NOT EXISTS (SELECT 1 "
-				 "FROM t WHERE n <> (SELECT n FROM v))";
 
 /* They have no faults. Each VFS meets a peer of its own kind, because mixed ones wait longer. */
 static struct peer peer, plain;
@@ -637,54 +623,6 @@ static void no_room_for_locks(void)
 	peer_end(&plain);
 }
 
-/* Pages that NFS caches are not those of the lock's owner. */
-static void a_network_file_system_is_refused_unless_the_user_insists(void)
-{
-	sqlite3 *db;
-
-	plain = peer_start(DB, "unix", 0);
-	SAME(peer_do(&plain, create), SQLITE_OK);
-	peer_end(&plain);
-	load();
-	faults_file_system(0x6969);
-	SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
-	sqlite3_close(db);
-	CHECK(logged("app.db: NFS and SMB cache pages by their own rules"));
-	CHECK(logged("use another file system or VFS, or insist with nfs=1"));
-	SAME(try_open(&db, APP "&nfs=0", NULL), SQLITE_CANTOPEN);
-	sqlite3_close(db);
-	SAME(try_open(&db, APP "&nfs=1", NULL), SQLITE_OK);
-	SAME(value(db, consistent), 1);
-	SAME(sql(db, transaction), SQLITE_OK);
-	SAME(sqlite3_close(db), SQLITE_OK);
-	faults_file_system(0xfe534d42); /* SMB */
-	SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
-	sqlite3_close(db);
-	faults_file_system(0);
-	SAME(try_open(&db, APP, NULL), SQLITE_OK);
-	SAME(sqlite3_close(db), SQLITE_OK);
-}
-
-/* The default lock manager knows the processes of one node only. */
-static void a_cluster_file_system_needs_a_lock_manager_by_name(void)
-{
-	static const long types[] = {0x7461636f, 0x01161970};
-	sqlite3 *db;
-
-	plain = peer_start(DB, "unix", 0);
-	SAME(peer_do(&plain, create), SQLITE_OK);
-	peer_end(&plain);
-	load();
-	for (size_t i = 0; i < COUNT(types); i++) {
-		faults_file_system(types[i]);
-		SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
-		sqlite3_close(db);
-		CHECK(logged("app.db: is on OCFS2 or GFS2; give lockman=dlm, or lockman=local if"));
-		SAME(try_open(&db, APP "&lockman=local", NULL), SQLITE_OK);
-		SAME(sqlite3_close(db), SQLITE_OK);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -703,8 +641,6 @@ int main(int argc, char **argv)
 	    TEST(faults_in_a_reader),
 	    TEST(a_byte_lock_that_fails_keeps_no_plain_reader_out),
 	    TEST(a_lock_of_another_process_leaves_none_of_ours),
-	    TEST(a_network_file_system_is_refused_unless_the_user_insists),
-	    TEST(a_cluster_file_system_needs_a_lock_manager_by_name),
 	    TEST(a_space_lost_while_the_journal_is_written),
 	    TEST(a_space_lost_while_the_database_is_written),
 	    {"no_room_for_locks", no_room_for_locks, "mount"},

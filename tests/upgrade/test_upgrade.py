@@ -119,6 +119,17 @@ def refuse(first, second, work, names):
     second.end()
 
 
+def is_version(name):
+    return re.fullmatch(r"[0-9.]+", name) is not None
+
+
+def count(header, library, program):
+    """Builds count.c with the header and the library of a version."""
+    subprocess.run(["gcc", "-Wall", "-I", header, os.path.join(HERE, "count.c"),
+                    os.path.join(library, "libglock.so.0"), "-o", program], check=True)
+    return program
+
+
 def beside(build, name, commit):
     """Makes the two tests of a version."""
     def run(order):
@@ -128,12 +139,13 @@ def beside(build, name, commit):
         made = subprocess.run([os.path.join(HERE, "old.sh"), commit, old], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
         folders = {"old": old, "new": os.path.join(build, "src", "glock")}
-        program = os.path.join(old, "count")
-        subprocess.run(["gcc", "-Wall", "-I", old, os.path.join(HERE, "count.c"),
-                        os.path.join(old, "libglock.so.0"), "-o", program], check=True)
+        programs = {"old": count(old, folders["old"], os.path.join(old, "count"))}
+        # today's library runs the programs of a released version
+        programs["new"] = programs["old"] if is_version(name) else count(
+            os.path.join(SOURCE, "include"), folders["new"], os.path.join(old, "count-new"))
         same = old_layouts(commit) == new_layouts()
         with tempfile.TemporaryDirectory(prefix="glock-upgrade.", dir="/dev/shm") as work:
-            first, second = (Node(program, folders[which], work) for which in order)
+            first, second = (Node(programs[which], folders[which], work) for which in order)
             if same:
                 share(first, second, work)
             else:
@@ -157,7 +169,7 @@ def exported(commit):
 def given(package, version):
     """Returns the names that the symbols file of a package gives to the version or an older one."""
     with open(os.path.join(SOURCE, "debian", f"{package}.symbols"), encoding="ascii") as lines:
-        rows = [re.match(r" (glock_\w+)@GLOCK_0 ([0-9.]+)~?$", line) for line in lines]
+        rows = [re.match(r" (glock_\w+)@GLOCK_[0-9.]+ ([0-9.]+)~?$", line) for line in lines]
     assert len([row for row in rows if row]) >= 55, "the symbols file has no names"
     number = [int(n) for n in version.split(".")]
     return {row[1] for row in rows if row and [int(n) for n in row[2].split(".")] <= number}
@@ -177,6 +189,30 @@ def symbols(version, commit):
     return {f"test_debian/*.symbols_has_the_names_of_{version}": run}
 
 
+def loader(build, version, commit):
+    """Makes the test that a program with later functions does not start with an older library. The functions of that
+    version are enough for a program that calls no others."""
+    def run(work):
+        if git("cat-file", "-e", commit + "^{commit}").returncode:
+            return f"SKIP needs commit {commit}"
+        old = os.path.join(build, "tests", "upgrade", commit)
+        subprocess.run([os.path.join(HERE, "old.sh"), commit, old], capture_output=True, check=True)
+        library = os.path.join(build, "src", "glock", "libglock.so.0")
+        for name, body, starts in (("first", "return glock_version() == 0;", True),
+                                   ("later", "struct glock_notifier *n; (void)glock_notifier_open(&n); return 0;", False)):
+            program = os.path.join(work, name)
+            subprocess.run(["gcc", "-x", "c", "-", "-x", "none", "-I", os.path.join(SOURCE, "include"), library, "-o", program],
+                           input=f"#include <glock.h>\nint main(void) {{ {body} }}\n", text=True, check=True)
+            for folder, want in ((os.path.dirname(library), True), (old, starts)):
+                got = subprocess.run([program], env=dict(os.environ, LD_LIBRARY_PATH=folder), capture_output=True, text=True,
+                                     check=False)
+                assert (got.returncode == 0) == want, (name, folder, got)
+                assert want or "version `GLOCK_0.2' not found" in got.stderr, got.stderr
+        return None
+
+    return {f"test_the_loader_refuses_{version}_for_later_functions": run}
+
+
 def main():
     build = sys.argv[1]
     tests = {}
@@ -185,8 +221,8 @@ def main():
             if not line.startswith("#"):
                 name, commit = line.split()
                 tests |= beside(build, name, commit)
-                if re.fullmatch(r"[0-9.]+", name):
-                    tests |= symbols(name, commit)
+                if is_version(name):
+                    tests |= symbols(name, commit) | loader(build, name, commit)
     tap.run(tests)
 
 

@@ -42,14 +42,6 @@ static void claim_slot(const struct glock__thread *t, struct glock__slot *s,
 	sum->holders[glock__slot_mode(atom_load8(&s->mode))]++;
 }
 
-bool glock__bias_unclaim(struct glock__slot *s)
-{
-	bool claimed = s->claimed;
-
-	s->claimed = false;
-	return claimed;
-}
-
 void glock__bias_fold(struct glock *gl, struct glock__bias_sum *sum)
 {
 	assert(gl_held(gl));

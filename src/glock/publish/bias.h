@@ -130,8 +130,6 @@ static inline void glock__bias_forget(struct glock__slot *s)
 {
 	s->gh = NULL;
 }
-/* Takes the claim on a slot back. Returns false if there was none. */
-bool glock__bias_unclaim(struct glock__slot *s);
 
 /* ---- slots ---- */
 

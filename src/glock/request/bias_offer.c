@@ -13,31 +13,29 @@
 
 /* ---- the rest of nq and dq ---- */
 
-static struct glock__slot *lock_own_slot(struct glock__holder *gh)
-{
-	struct glock__thread *t = glock__tls()->fast.thread;
-	struct glock__slot *s = glock__slot_of_bias(t, gh->gl);
-
-	gl_lock(gh->gl);
-	glock__bias_forget(s);
-	return s;
-}
-
+/* Forgets the slot of the calling thread. Takes a claim back, and returns true if there was one. */
 static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glock__slot *s)
 {
-	if (!glock__bias_unclaim(s))
-		return false;
-	atom_sub64(&gl->fast, glock__fast_one(gh));
-	return true;
+	bool claimed = s->claimed;
+
+	assert(gl_held(gl));
+	glock__bias_forget(s);
+	s->claimed = false;
+	if (claimed)
+		atom_sub64(&gl->fast, glock__fast_one(gh));
+	return claimed;
 }
 
 void glock__bias_refused(struct glock__holder *gh)
 {
+	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
-	struct glock__slot *s = lock_own_slot(gh);
+	struct glock__slot *s = glock__slot_of_bias(t, gl);
 	uint32_t *count = glock__slot_count(s, gh->mode);
 	struct glock__bias_sum sum = {0};
 
+	glock__slot_empty(t, s);
+	gl_lock(gl);
 	atom_store32(count, *count - 1);
 	glock__bias_fold(gl, &sum);
 	glock__fast_add_uses(gl, sum.uses);
@@ -47,15 +45,18 @@ void glock__bias_refused(struct glock__holder *gh)
 	atom_store32(&gh->state, 0);
 }
 
-void glock__bias_left(struct glock__holder *gh)
+int glock__fast_dq_revoked(struct glock__holder *gh)
 {
 	struct glock *gl = gh->gl;
 
-	unclaim(gl, gh, lock_own_slot(gh));
+	gl_lock(gl);
+	unclaim(gl, gh, glock__slot_of_bias(glock__tls()->fast.thread, gl));
 	glock__hold_let_go(gl, gh->mode);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);
+	glock__poll(gl_space(gl));
+	return 0;
 }
 
 /* ---- giving up ---- */
@@ -132,22 +133,25 @@ static bool may_begin(struct glock *gl, const struct glock__thread *t, const str
 	       gl_now(gl) >= (int64_t)atom_load64(&space->bias_not_before);
 }
 
-void glock__bias_offer(struct glock *gl, enum glock_mode mode)
+bool glock__bias_offer(struct glock *gl, enum glock_mode mode)
 {
 	struct glock__thread *t = glock__thread_in(gl_space(gl));
 	struct glock__slot *s = t ? glock__slot_of_bias(t, gl) : NULL;
+	bool begins;
 
 	if (s && s->gl != gl && !glock__bias_uses(t, s))
 		give_up(t, s);
 	gl_lock(gl);
 	glock__fast_fold(gl);
-	if (s && may_begin(gl, t, s) &&
-	    (mode == GLOCK_EX ? has_no_holder(gl) : has_readers_only(gl))) {
+	begins = s && may_begin(gl, t, s) &&
+		 (mode == GLOCK_EX ? has_no_holder(gl) : has_readers_only(gl));
+	if (begins) {
 		glock__slots_end = give_all_up;
 		glock__fast_bias(gl, mode);
 		glock__bias_allow(t, s, gl, mode);
 	}
 	gl_unlock(gl);
+	return begins;
 }
 
 void glock__bias_count(struct glock *gl)

@@ -53,7 +53,19 @@ static void fast_run_queue(struct glock *gl, const struct glock__holder *gh)
 	gl_unlock(gl);
 }
 
-bool glock__fast_refused(struct glock__holder *gh)
+/* Tells whether the word, which may be full, grants such a request. */
+static bool word_admits(uint64_t word, const struct glock__holder *gh)
+{
+	uint64_t good = GLOCK__FAST_OPEN, bad = GLOCK__FAST_ANY_EX;
+
+	if (gh->mode == GLOCK_EX)
+		good |= GLOCK__FAST_OPEN_EX;
+	if (gh->mode == GLOCK_EX || gh->flags & GLOCK__OWNED)
+		bad |= GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED;
+	return (word & (good | bad)) == good;
+}
+
+static bool undo_refused(struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
@@ -72,30 +84,25 @@ bool glock__fast_refused(struct glock__holder *gh)
 		fast_run_queue(gl, NULL);
 	glock__movable_left(gh);
 	atom_store32(&gh->state, 0);
-	if (!(old & GLOCK__FAST_OPEN) || !(old & GLOCK__FAST_FOLD))
+	if (!(old & GLOCK__FAST_OPEN))
 		return false;
-	if (glock__is_threads(gh))
-		glock__bias_offer(gl, gh->mode);
-	else
+	if (old & GLOCK__FAST_FOLD && glock__is_threads(gh)) {
+		if (glock__bias_offer(gl, gh->mode))
+			return true;
+	} else if (old & GLOCK__FAST_FOLD) {
 		glock__bias_count(gl);
-	return true;
+	}
+	/* Another thread that was refused may have folded the word first. */
+	return word_admits(atom_load64(&gl->fast), gh);
 }
 
-bool glock__fast_revoked(struct glock__holder *gh)
+bool glock__fast_undo(struct glock__holder *gh, enum glock__fast_result result)
 {
-	struct glock__thread *t = glock__tls()->fast.thread;
-
-	glock__slot_empty(t, glock__slot_of_bias(t, gh->gl));
-	glock__bias_refused(gh);
-	return true;
-}
-
-int glock__fast_dq_revoked(struct glock__holder *gh)
-{
-	struct glock *gl = gh->gl;
-
-	glock__bias_left(gh);
-	return glock__fast_rung(gl);
+	if (result == GLOCK__FAST_REFUSED)
+		return undo_refused(gh);
+	if (result == GLOCK__FAST_REVOKED)
+		glock__bias_refused(gh);
+	return result == GLOCK__FAST_REVOKED;
 }
 
 int glock__fast_rung(struct glock *gl)

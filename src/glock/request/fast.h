@@ -15,8 +15,8 @@
 enum glock__fast_result {
 	GLOCK__FAST_TAKEN,
 	GLOCK__FAST_COUNT,   /* taken; call glock__bias_count(), because the slot counted enough */
-	GLOCK__FAST_REFUSED, /* undo the request with glock__fast_refused() */
-	GLOCK__FAST_REVOKED, /* the same with glock__fast_revoked() */
+	GLOCK__FAST_REFUSED, /* by the word: undo the request with glock__fast_undo() */
+	GLOCK__FAST_REVOKED, /* by the bias: the same */
 	/* The thread holds a lock, or asked for another one last: call glock__fast_nq_other(). */
 	GLOCK__FAST_OTHER,
 	/* The thread holds a lock, or is new at this call site: call glock__fast_nq_more(). */
@@ -37,24 +37,27 @@ enum glock__fast_result glock__movable_nq_more(struct glock *gl, struct glock__h
  */
 GLOCK__NOINLINE int glock__movable_dq_slow(struct glock__holder *gh);
 /*
- * Undoes a request that the word, or the bias, did not allow. Returns true if the thread may ask
- * once more with glock__fast_nq_more(). Otherwise the request has to join the queue.
+ * Undoes a request with the result REFUSED or REVOKED. Returns true if the thread may ask once more
+ * with glock__fast_nq_more(), because the word was only full, or the bias has ended. Otherwise the
+ * request has to join the queue.
  */
-bool glock__fast_refused(struct glock__holder *gh);
-bool glock__fast_revoked(struct glock__holder *gh);
-/* The biased holder has left its slot, and the bias has ended. */
-GLOCK__NOINLINE int glock__fast_dq_revoked(struct glock__holder *gh);
+bool glock__fast_undo(struct glock__holder *gh, enum glock__fast_result result);
 /* The holder has left the word, which is closed. */
 GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
+
 /* ---- bias_offer.c ---- */
 
-/* The rest of nq and dq after the bias of the thread has ended. The slot is empty. */
+/* Undoes a request that the bias did not allow, because it has ended. */
 GLOCK__COLD void glock__bias_refused(struct glock__holder *gh);
-GLOCK__COLD void glock__bias_left(struct glock__holder *gh);
+/* The biased holder has left its slot, and the bias has ended. */
+GLOCK__NOINLINE int glock__fast_dq_revoked(struct glock__holder *gh);
 /* Folds the uses of the word and the slots. */
 GLOCK__COLD void glock__bias_count(struct glock *gl);
-/* The word is full: folds its uses, and allows the calling thread a bias if that pays. */
-GLOCK__COLD void glock__bias_offer(struct glock *gl, enum glock_mode mode);
+/*
+ * The word is full: folds its uses, and allows the calling thread a bias if that pays. Returns true
+ * if the thread has a bias now.
+ */
+GLOCK__COLD bool glock__bias_offer(struct glock *gl, enum glock_mode mode);
 
 /* ---- fast.c, the rest ---- */
 

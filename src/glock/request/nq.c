@@ -412,38 +412,31 @@ GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
 	return 0;
 }
 
-/* Asks once more by the fast path, or by the queue. `again`: see glock__fast_refused(). */
+/*
+ * Asks once more by the fast path, or by the queue. `again`: see glock__fast_undo(). Other threads
+ * may fill the word each time. The queue would close it, and end the bias of all threads.
+ */
 static int nq_again(struct glock_holder *pub, const char *where, bool again)
 {
 	struct glock__holder *gh = gh_of(pub);
+	enum glock__fast_result result;
 
-	switch (!again || gh->flags & ~GLOCK__MOVABLE_FLAGS ? GLOCK__FAST_NOT
-		: glock__is_threads(gh)                     ? glock__fast_nq_more(gh->gl, gh, where)
-					: glock__movable_nq_more(gh->gl, gh, where)) {
-	case GLOCK__FAST_TAKEN:
-		return 0;
-	case GLOCK__FAST_COUNT:
-		return nq_count(pub);
-	case GLOCK__FAST_REFUSED:
-		glock__fast_refused(gh_of(pub));
-		break;
-	case GLOCK__FAST_REVOKED:
-		glock__fast_revoked(gh_of(pub));
-		break;
-	default:
-		break;
+	while (again && !(gh->flags & ~GLOCK__MOVABLE_FLAGS)) {
+		result = glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
+					       : glock__movable_nq_more(gh->gl, gh, where);
+		if (result == GLOCK__FAST_TAKEN)
+			return 0;
+		if (result == GLOCK__FAST_COUNT)
+			return nq_count(pub);
+		again = glock__fast_undo(gh, result);
 	}
 	return nq_by_queue(pub, where);
 }
 
-GLOCK__NOINLINE static int nq_refused(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_undone(struct glock_holder *pub, const char *where,
+				     enum glock__fast_result result)
 {
-	return nq_again(pub, where, glock__fast_refused(gh_of(pub)));
-}
-
-GLOCK__NOINLINE static int nq_revoked(struct glock_holder *pub, const char *where)
-{
-	return nq_again(pub, where, glock__fast_revoked(gh_of(pub)));
+	return nq_again(pub, where, glock__fast_undo(gh_of(pub), result));
 }
 
 /*
@@ -470,9 +463,8 @@ GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *p
 	case GLOCK__FAST_COUNT:
 		return nq_count(pub);
 	case GLOCK__FAST_REFUSED:
-		return nq_refused(pub, where);
 	case GLOCK__FAST_REVOKED:
-		return nq_revoked(pub, where);
+		return nq_undone(pub, where, result);
 	default:
 		return nq_first(pub, where);
 	}

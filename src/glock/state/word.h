@@ -15,7 +15,8 @@
  *   bits 48-63  the same in EX
  *
  * A holder adds itself and then looks whether the old value allowed that. If not, the holder takes
- * itself away and joins the queue. Two holders may collide here. At most one of them was first, so
+ * itself away and joins the queue. If the word is only full of counts, it asks again instead. Two
+ * holders may collide here. At most one of them was first, so
  * the collision is harmless. The fields do not overflow in practice, and a sum of fields never
  * reads as "no holder". While the word is closed, each holder joins the queue. A holder that leaves
  * a closed word runs the queue, because a waiter may need that.

@@ -30,11 +30,12 @@ struct facts {
 	enum fs_kind fs;
 	enum row_hang hang;
 	bool directory;
-	unsigned writers, readers, waiting, silent, losing;
+	unsigned writers, readers, waiting, silent, unusable, losing;
 	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* the nodes that lost time, or wait */
 	unsigned n_who;
 	char not_answering[160], back[160]; /* nodes that do not answer; nodes that answer again */
+	char not_usable[160];               /* nodes that answer, and no line can be used */
 };
 
 static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
@@ -64,7 +65,7 @@ static bool waits_for_process(const struct facts *f)
 	    !name_state(f->m, f->row, node_stuck, stuck, sizeof(stuck)))
 		return false;
 	return waits_long(&f->row->sum) ||
-	       (root && root->node >= 0 && node_stuck(&f->m->nodes[root->node]));
+	       (root && root->node >= 0 && node_stuck(f->m, &f->m->nodes[root->node]));
 }
 
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
@@ -111,12 +112,14 @@ static bool silence_explains(const struct facts *f)
 {
 	const struct change *c = &f->row->sum;
 
-	if (f->hang == HANG_NOW || ages_not_known(f))
+	if (f->hang == HANG_NOW)
 		return true;
+	if (ages_not_known(f))
+		return any_node_fails(f->m, f->row);
 	for (size_t i = 0; i < f->m->n_nodes && waits_long(c); i++) {
 		const struct node *n = &f->m->nodes[i];
 
-		if (node_silent(n) && node_may_have(n, f->row) &&
+		if (node_silent(f->m, n) && node_may_have(n, f->row) &&
 		    n->silent_s - f->m->nodes[f->row->nodes[0].node].frame_s <= c->oldest_s + 1)
 			return true;
 	}
@@ -129,13 +132,21 @@ static bool waits_for_silent(const struct facts *f)
 
 	if (f->fs == FS_GLOCK || !f->waiting)
 		return false;
-	return root ? root->silent : f->silent && silence_explains(f);
+	return root ? root->silent : (f->silent || f->unusable) && silence_explains(f);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
 	const struct blocker *root = named_blocker(f);
 
+	if (!root && !f->silent) {
+		snprintf(buf, size,
+			 "%s %s while no line of %s can be used: see the problems, because %s may "
+			 "have the lock",
+			 f->waits, verb(f->waiting, "waits", "wait"), f->not_usable,
+			 verb(f->unusable, "that node", "those nodes"));
+		return;
+	}
 	snprintf(
 	    buf, size,
 	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
@@ -250,10 +261,17 @@ static bool rename_lock(const struct facts *f)
 
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "%s %s directories: the cluster runs one such rename at a time; rename fewer "
-		 "directories, from one node",
-		 f->who, verb(f->n_who, "moves", "move"));
+	/* OCFS2 takes this lock to move a directory, GFS2 to move a file, too */
+	if (f->fs == FS_OCFS2)
+		snprintf(buf, size,
+			 "%s %s directories: the cluster runs one such rename at a time; rename "
+			 "fewer directories, from one node",
+			 f->who, verb(f->n_who, "moves", "move"));
+	else
+		snprintf(buf, size,
+			 "%s %s files or directories into other directories: the cluster runs one "
+			 "such rename at a time; rename within one directory, or from one node",
+			 f->who, verb(f->n_who, "moves", "move"));
 }
 
 static bool resource_groups(const struct facts *f)
@@ -264,10 +282,10 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s for space in the same %u resource group%s: free space, or add space with "
-		 "gfs2_grow, so that each node finds its own",
-		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
-		 f->row->n_locksets == 1 ? "" : "s");
+		 "%s %s or %s blocks in the same %u resource group%s: if the disk is nearly full, "
+		 "free space, or add space with gfs2_grow, so that each node finds its own",
+		 f->who, verb(f->n_who, "allocates", "allocate"), verb(f->n_who, "frees", "free"),
+		 f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
 }
 
 static bool several_create(const struct facts *f)
@@ -469,6 +487,7 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = name_state(m, row, node_silent, f.not_answering, sizeof(f.not_answering));
+	f.unusable = name_state(m, row, node_unusable, f.not_usable, sizeof(f.not_usable));
 	name_back(m, row, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {

@@ -72,7 +72,12 @@ void blame(const struct model *m, const struct row *row, const char *waits, char
 	char text[COMMAND_MAX];
 	bool has = command(m, row, text, sizeof(text));
 
-	if (root && root->node < 0 && root->number)
+	if (root && root->node < 0 && root->number && root->watched)
+		snprintf(buf, size,
+			 "%s long for the DLM's node %d: find the node with this number "
+			 "(dlm_tool status)",
+			 waits, root->number);
+	else if (root && root->node < 0 && root->number)
 		snprintf(buf, size,
 			 "%s long for the DLM's node %d: check whether it is dead, or watch it "
 			 "with --node",

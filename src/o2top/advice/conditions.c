@@ -94,7 +94,8 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	} all[] = {
 	    {"withdraw", "0", "withdrawn: only umount still works", false},
 	    {"freeze", "0", "frozen (gfs2_freeze, fsfreeze)", false},
-	    {"block", "0", "locks are blocked while the cluster recovers or fences a node", true},
+	    {"block", "0",
+	     "locks are blocked while a node joins or leaves, or is recovered or fenced", true},
 	};
 	struct reading *r = arg;
 	char text[TEXT_MAX], *value;
@@ -113,9 +114,11 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	if (strcmp(text, "recover_status") == 0 && sscanf(value, "%x", &bits) == 1 &&
 	    !(bits & 0x40)) {
 		r->space->recovering = true;
-		banner(&r->m->banners,
-		       "%s on %s: the DLM recovers, or waits until a node is fenced", r->where,
-		       r->node);
+		banner(
+		    &r->m->banners,
+		    "%s on %s: the DLM recovers after a node joined or left, or waits until one is "
+		    "fenced",
+		    r->where, r->node);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (strcmp(text, all[i].name) == 0 && *value && strcmp(value, all[i].good) != 0) {

@@ -66,33 +66,55 @@ bool node_may_have(const struct node *node, const struct row *row)
 	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
 }
 
-bool node_silent(const struct node *node)
+bool node_silent(const struct model *m, const struct node *node)
 {
-	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE ||
-	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE ||
+	/* On a busy machine an answer may take long. */
+	if (node->state == NODE_STALE)
+		return node_overdue(m, node, 0);
+	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNREACHABLE ||
 	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
 }
 
-bool node_stuck(const struct node *node)
+bool node_unusable(const struct model *m, const struct node *node)
 {
+	(void)m;
+	return node->state == NODE_UNUSABLE;
+}
+
+bool any_node_fails(const struct model *m, const struct row *row)
+{
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct node *n = &m->nodes[i];
+
+		if ((node_silent(m, n) || node_unusable(m, n)) && !node_not_reached(n) &&
+		    node_may_have(n, row))
+			return true;
+	}
+	return false;
+}
+
+bool node_stuck(const struct model *m, const struct node *node)
+{
+	(void)m;
 	return node->state == NODE_STOPPED || node->state == NODE_HANGS;
 }
 
-static bool is_back(const struct node *node)
+static bool is_back(const struct model *m, const struct node *node)
 {
-	return node->away && !node_silent(node) && node->state != NODE_NOTHING;
+	return node->away && !node->reached && !node_absent(m, node) && node->state != NODE_NOTHING;
 }
 
 unsigned name_state(const struct model *m, const struct row *row,
-		    bool (*is)(const struct node *node), char *buf, size_t size)
+		    bool (*is)(const struct model *m, const struct node *node), char *buf,
+		    size_t size)
 {
 	struct name_list list = {.buf = buf, .size = size};
 
 	*buf = '\0';
 	for (size_t i = 0; i < m->n_nodes; i++)
-		list.total += is(&m->nodes[i]) && node_may_have(&m->nodes[i], row);
+		list.total += is(m, &m->nodes[i]) && node_may_have(&m->nodes[i], row);
 	for (size_t i = 0; i < m->n_nodes; i++)
-		if (is(&m->nodes[i]) && node_may_have(&m->nodes[i], row))
+		if (is(m, &m->nodes[i]) && node_may_have(&m->nodes[i], row))
 			name_list_add(&list, m->nodes[i].name);
 	return list.total;
 }
@@ -113,7 +135,7 @@ static bool may_be_cause(const struct model *m, const struct row *row, size_t i)
 {
 	const struct node *n = &m->nodes[i];
 
-	return is_back(n) && node_may_have(n, row) && !waited_long_on(row, i) &&
+	return is_back(m, n) && node_may_have(n, row) && !waited_long_on(row, i) &&
 	       !(row->sum.longest_s > n->interval_s + 1);
 }
 

@@ -28,14 +28,19 @@ unsigned name_part(const struct model *m, const struct row *row, enum part part,
 		   size_t size);
 /* Lists the nodes in one state that may have this row's lock space. Returns their number. */
 unsigned name_state(const struct model *m, const struct row *row,
-		    bool (*is)(const struct node *node), char *buf, size_t size);
+		    bool (*is)(const struct model *m, const struct node *node), char *buf,
+		    size_t size);
 /* Lists the nodes that answer again and may have caused the longest wait of the row. */
 void name_back(const struct model *m, const struct row *row, char *buf, size_t size);
 
 /* Returns whether a node may have the row's lock space. A node that never answered may have it. */
 bool node_may_have(const struct node *node, const struct row *row);
-bool node_silent(const struct node *node);
+bool node_silent(const struct model *m, const struct node *node);
+/* Returns whether a node answered, and no line of it could be used. */
+bool node_unusable(const struct model *m, const struct node *node);
+/* Returns whether a node that may have the row's lock space is silent or unusable. */
+bool any_node_fails(const struct model *m, const struct row *row);
 /* Returns whether a node is a process of libglock that is stopped or hangs. */
-bool node_stuck(const struct node *node);
+bool node_stuck(const struct model *m, const struct node *node);
 
 #endif

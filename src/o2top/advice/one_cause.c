@@ -20,8 +20,6 @@
 #define WITHIN_S 1.0
 /* Shorter waits may be traffic while a sample is late. */
 #define LATE_S 3.0
-/* ssh may take so long to connect. */
-#define CONNECTS_S 15.0
 enum { CAUSE_MAX = 512 };
 
 /* The rows in which a banner's waits are, each once. */
@@ -131,12 +129,13 @@ static void say_effect(struct words *w, const struct effect *e)
  * connection may end and begin anew. Then the waits are short. o2top may still connect to a node
  * that has not answered yet.
  */
-static bool is_late(const struct node *n, const struct effect *e)
+static bool is_late(const struct model *m, const struct node *n, const struct effect *e)
 {
-	if (n->silent_at_least)
-		return n->state == NODE_UNREACHABLE &&
-		       (n->silent_s < CONNECTS_S || e->oldest_s < LATE_S);
-	return n->state != NODE_STALE && (e->oldest_s < LATE_S || !node_overdue(n, 0));
+	if (n->silent_at_least && n->state == NODE_NOT_ANSWERING)
+		return false;
+	if (n->silent_at_least && n->state == NODE_UNREACHABLE)
+		return node_not_reached(n) || e->oldest_s < LATE_S;
+	return !node_overdue(m, n, 0) || (n->state != NODE_STALE && e->oldest_s < LATE_S);
 }
 
 static void say_silent_node(struct model *m, uint32_t node)
@@ -150,15 +149,16 @@ static void say_silent_node(struct model *m, uint32_t node)
 	struct words w = {text, sizeof(text)};
 
 	find_effect(&e, m, began_then, &s);
-	if (e.then && !is_late(n, &e)) {
+	if (e.then && !is_late(m, n, &e)) {
 		words_add(&w, "%s silent for %s%s: ", n->name,
 			  n->silent_at_least ? "at least " : "", unit_seconds(age, n->silent_s));
 		say_effect(&w, &e);
 		words_add(&w, "%s", n->silent_at_least ? " last" : " began then");
 		if (e.later)
 			words_add(&w, ", %u more since", e.later);
-		words_add(&w, "; recovery %s%s; check its power and its fencing",
-			  e.recovering ? "is in progress" : "is pending", m->daemons_said);
+		words_add(&w, "; %s%s; check its power and its fencing",
+			  e.recovering ? "recovery is in progress" : "no recovery is seen",
+			  m->daemons_said);
 		banner(&m->banners, "%s", text);
 	}
 	free(e.files.list);
@@ -180,11 +180,11 @@ static int held_by_number(const struct model *m, uint32_t space, uint32_t node,
 		if (v->space != space || v->id.number != lock->id.number ||
 		    v->id.low != lock->id.low || v->id.type != lock->id.type)
 			continue;
-		if (!v->is_master && v->master == number)
+		if (!v->is_master && v->master == number && !v->master_watched)
 			return 1;
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0 && w->entries[j].number == number &&
-			    w->entries[j].granted)
+			    w->entries[j].granted && !w->entries[j].watched)
 				return 1;
 	}
 	return 0;

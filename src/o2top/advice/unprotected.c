@@ -42,7 +42,8 @@ static void say_file(struct model *m, const struct unprotected_file *f, const st
 	words_add(&w, ", because fcntl locks hold on one node only with o2cb: ");
 	say_holders(&w, f);
 	if (f->sample != m->sample)
-		words_add(&w, "; last seen %u samples ago", m->sample - f->sample);
+		words_add(&w, "; last seen %u sample%s ago", m->sample - f->sample,
+			  m->sample - f->sample == 1 ? "" : "s");
 	banner(&m->banners, "%s", text);
 }
 

@@ -82,6 +82,7 @@ struct node_sample {
 	enum node_state state; /* NODE_OK if it is present and on time */
 	const char *why; /* more about its state: "since 12:03:04", ssh's own words; or NULL */
 	double silent_s; /* not present: how long it has not answered, by this machine's clock */
+	double late_s;   /* present: it came so long after the request; 0 not known */
 	double took_s;   /* the cost of the sample: time on the node, */
 	uint64_t bytes;  /* and bytes that came from there */
 	double skew_s;   /* how far its stamps may be from those of other nodes; 0 not known */

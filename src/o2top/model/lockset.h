@@ -37,6 +37,7 @@ struct blocker {
 	int32_t node;  /* -1: not known, or o2top does not watch the node */
 	int number;    /* of a node that o2top does not watch, in its DLM; 0 not known */
 	int64_t pid;   /* the process that holds the lock there; 0 not known */
+	bool watched;  /* with `number`: it may be a node that o2top watches, too */
 	bool inside;   /* a process holds the lock */
 	bool silent;   /* the node does not answer */
 	bool chain;    /* the nodes for which requests wait wait themselves */

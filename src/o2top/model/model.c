@@ -6,6 +6,7 @@
 
 #include "model_impl.h"
 #include "o2top/base/clock.h"
+#include "o2top/base/sample_time.h"
 #include "source.h"
 #include "waits.h"
 
@@ -160,11 +161,32 @@ static bool is_process(const struct node_sample *from)
 	return from->n_spaces > 0;
 }
 
+/*
+ * Returns the latest of the nodes' clocks if they differ by more than a sample may take, else
+ * INT64_MIN.
+ */
+static int64_t latest_clock(const struct sample *sample)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < sample->n_nodes; i++) {
+		const struct node_sample *n = &sample->nodes[i];
+
+		if (!n->present || !n->has_clock)
+			continue;
+		first = n->real_us < first ? n->real_us : first;
+		last = n->real_us > last ? n->real_us : last;
+	}
+	return last > first && seconds(last - first) > ONE_SAMPLE_S ? last : INT64_MIN;
+}
+
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
 static int model_prepare(struct job *job)
 {
 	struct model *m = job->m;
 
+	m->answer_s /= 2;
+	m->latest_us = latest_clock(job->sample);
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
 		struct node *node = model_node(m, job->sample->nodes[i].name);
 
@@ -184,6 +206,8 @@ static int model_prepare(struct job *job)
 			continue;
 		node = &m->nodes[job->node_of[i]];
 		node->interval_s = NAN;
+		node->reached =
+		    from->present && !node->last_sample && node->state == NODE_UNREACHABLE;
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->state;
 		node->transient = from->transient;
@@ -197,7 +221,9 @@ static int model_prepare(struct job *job)
 			node->silent_s = from->silent_s;
 		node->took_s = from->took_s;
 		if (from->present)
-			node->answer_s = from->took_s;
+			node->answer_s = max_s(from->took_s, from->late_s);
+		if (from->present)
+			m->answer_s = max_s(m->answer_s, node->answer_s);
 		node->bytes = from->bytes;
 		node->skew_s = from->skew_s;
 		problems_clear(&node->problems);

@@ -97,6 +97,7 @@ struct node_space {
  */
 struct moment {
 	int64_t real_us, mono_us;
+	int64_t behind_us;       /* real_us is so much later than the clock that was read */
 	bool known;              /* else it repeats the sample before */
 	int64_t kernel_shift_us; /* to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
@@ -112,6 +113,7 @@ struct node {
 	double took_s;        /* the cost of its last sample: time on the node, 0 not known, */
 	uint64_t bytes;       /* and bytes from there */
 	int dlm_id[2];        /* its number in the kernel's DLM and in o2cb's; 0 not known */
+	uint32_t numbered;    /* the sample in which a file of the node told this number */
 	double skew_s;        /* how far its stamps may be from those of other nodes; 0 not known */
 	struct node_space **spaces; /* by the LockSpace's index; NULL if the node never had it */
 	size_t n_spaces;
@@ -119,13 +121,16 @@ struct node {
 	uint32_t dropped;    /* samples up to this one are not kept */
 	uint32_t last_sample;
 	uint32_t named;    /* the sample that named it last, readable or not */
+	bool reached;      /* o2top reached it for the first time, with this sample */
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its last sample, by its own clock; NAN none */
+	double older_s;    /* its sample is so much older than the one before it; 0 it is not */
 	double frame_s;    /* the part of interval_s that belongs to this frame */
 	double answer_s;   /* how long its last sample took on the node; 0 not known */
 	double usual_s;    /* the last interval_s between two samples in a row; 0 none */
 	double gap_s;      /* since its last sample; the next one may cover this time */
 	double missed_s; /* seconds before that which no sample covers, since it was first named */
+	int64_t behind_us; /* its clock is so much behind the stamps of its kernel */
 	bool wall_time;    /* its first sample had no monotonic clock, so its time is wall time */
 	bool guessed_time; /* the last sample lacked the kind of clock that the node has */
 	struct problems problems;
@@ -162,6 +167,8 @@ struct model {
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
+	int64_t latest_us;      /* the latest clock, if clocks differ by more than a sample takes */
+	double answer_s;        /* the longest answer of any node lately, halved with each sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
@@ -183,11 +190,21 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 
 /*
  * Returns whether a node has been silent for `least_s`, and for twice the time that its last answer
- * took. On a busy machine an answer may take seconds.
+ * took, or that another node needed lately. On a busy machine an answer may take seconds.
  */
-static inline bool node_overdue(const struct node *node, double least_s)
+static inline bool node_overdue(const struct model *m, const struct node *node, double least_s)
 {
-	return node->silent_s >= max_s(least_s, 2 * node->answer_s);
+	return node->silent_s >= max_s(least_s, 2 * max_s(node->answer_s, m->answer_s));
+}
+
+/* ssh may take so long to connect. */
+#define NODE_CONNECTS_S 15.0
+
+/* Returns whether o2top has not reached a node yet. The node has not failed to answer then. */
+static inline bool node_not_reached(const struct node *node)
+{
+	return !node->last_sample && node->state == NODE_UNREACHABLE &&
+	       node->silent_s < NODE_CONNECTS_S;
 }
 
 /* Returns the seconds of the node that no frame holds, or not yet. */
@@ -222,7 +239,7 @@ static inline const struct node_space *space_now_on(const struct model *m, const
 static inline bool model_heard(const struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
-		if (!node_absent(m, &m->nodes[i]))
+		if (!node_absent(m, &m->nodes[i]) && m->nodes[i].state != NODE_UNUSABLE)
 			return true;
 	return false;
 }
@@ -230,6 +247,9 @@ static inline bool model_heard(const struct model *m)
 /* Returns why no node gave anything. */
 static inline const char *model_silence(const struct model *m)
 {
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (m->nodes[i].state == NODE_UNUSABLE)
+			return "no node gave usable data: nothing is known";
 	for (size_t i = 0; i < m->n_nodes; i++)
 		if (m->nodes[i].state != NODE_DEAD)
 			return "no node answered: nothing is known";

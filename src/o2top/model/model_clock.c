@@ -3,12 +3,15 @@
  * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
  */
 #include "model_impl.h"
+#include "o2top/base/sample_time.h"
 #include "source.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A busy node reads its files so long after its clock, so the stamps may be so much later. */
+#define READING_S 20.0
 /* A step between a node's two clocks is more than this. The time between reading them is less. */
 #define STEP_S 1.0
 
@@ -55,6 +58,39 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 		now->kernel_shift_us = now->mono_us - from->mono_us;
 }
 
+static int64_t max_us(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Corrects a wall clock that is behind the stamps of its own kernel. The kernel stamps by this
+ * clock, so the recording has another clock's time. Only recordings made by hand do, and reading
+ * the stamps takes time.
+ */
+static void correct_clock(struct model *m, struct collector *c, struct node *node,
+			  const struct node_sample *from, struct moment *now)
+{
+	int64_t newest = -1;
+
+	if (!from->has_clock)
+		return;
+	if (m->latest_us > from->real_us && !c->ops->live)
+		newest = newest_stamp(m, c, from);
+	/* A stamp that is later than all clocks is damage. */
+	if (newest - from->real_us >
+		max_us(node->behind_us, (int64_t)(1e6 * (READING_S + from->took_s))) &&
+	    newest < m->latest_us + (int64_t)(1e6 * ONE_SAMPLE_S))
+		node->behind_us = newest - from->real_us;
+	if (!node->behind_us)
+		return;
+	now->behind_us = node->behind_us;
+	now->real_us += node->behind_us;
+	problem(&node->problems, node->name, 0,
+		"the clock is %.0f s behind the stamps of its own kernel: the stamps count",
+		seconds(node->behind_us));
+}
+
 /*
  * Reports a wall clock that was set, because that spoils the ages of stamped waits until they are
  * over.
@@ -62,9 +98,10 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 static void name_clock_step(struct node *node, const struct node_sample *from,
 			    const struct moment *before, const struct moment *now)
 {
-	double step = 1e-6 * (double)(now->real_us - before->real_us);
+	double step =
+	    seconds(now->real_us - now->behind_us - (before->real_us - before->behind_us));
 
-	if (!from->has_clock)
+	if (!from->has_clock || node->older_s > 0)
 		return;
 	if (!node->wall_time && from->mono_us >= 0 && now->mono_us >= before->mono_us)
 		step -= 1e-6 * (double)(now->mono_us - before->mono_us);
@@ -85,6 +122,21 @@ static bool rebooted_away(const struct node *node, const struct node_sample *fro
 {
 	return node->away && from->has_clock && from->mono_us >= 0 && !node->wall_time &&
 	       now->real_us - before->real_us > from->mono_us + 1000000;
+}
+
+/*
+ * Returns by how many seconds a sample is older than the one before it, 0 if it is not. Both clocks
+ * of the node go back by the same. A restart sets back the time since boot alone.
+ */
+static double older_by(const struct node *node, const struct node_sample *from,
+		       const struct moment *before, const struct moment *now)
+{
+	double back = seconds(before->mono_us - now->mono_us);
+	double real_back = seconds(before->real_us - now->real_us);
+
+	if (!from->has_clock || from->mono_us < 0 || node->wall_time || node->guessed_time)
+		return 0;
+	return back > 0 && real_back > back - STEP_S && real_back < back + STEP_S ? back : 0;
 }
 
 /*
@@ -130,20 +182,32 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 			now.real_us =
 			    node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
 	}
+	correct_clock(m, c, node, from, &now);
 	set_mono(node, from, &now);
 	node->interval_s = NAN;
+	node->older_s = 0;
 	if (node->last_sample && now.known && node_when(node, node->last_sample)->known) {
 		const struct moment *before = node_when(node, node->last_sample);
 
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
+		node->older_s = older_by(node, from, before, &now);
+		if (node->older_s > 0)
+			problem(
+			    &node->problems, node->name, 0,
+			    "this sample is %.3f s older than the one before it: the samples are "
+			    "not in order",
+			    node->older_s);
 		name_clock_step(node, from, before, &now);
 		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
-			bool restarted =
-			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
+			bool restarted = !node->wall_time && !node->guessed_time &&
+					 from->mono_us >= 0 && !(node->older_s > 0);
 
 			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
 			node->interval_s = NAN;
 			node->last_sample = 0;
+			/* A node may come back with another number. */
+			if (restarted)
+				memset(node->dlm_id, 0, sizeof(node->dlm_id));
 			node_forget(node);
 			set_mono(node, from, &now);
 		}
@@ -186,9 +250,24 @@ static void count_missed(struct node *node, bool present, double usual)
  */
 #define LATE_FRAMES 4.0
 
+/*
+ * Returns by how many seconds this sample is older than the one before it, 0 if it is not. A node
+ * that is silent has been so for less time then.
+ */
+static double sample_older_by(const struct model *m, const bool *present)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (present[i] && m->nodes[i].older_s > 0)
+			least = min_s(least, m->nodes[i].older_s);
+	return least < INFINITY ? least : 0;
+}
+
 void model_set_frames(struct model *m, const bool *present, const bool *silent_known)
 {
 	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
+	double older = sample_older_by(m, present);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_nodes && lengths; i++)
@@ -205,8 +284,9 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 
 		/* A collector that knows how long the node has been silent has said so. */
 		node->silent_at_least = !node->last_sample && !present[i];
-		if (!present[i] && !silent_known[i] && !isnan(typical))
-			node->silent_s += typical;
+		if (!present[i] && !silent_known[i])
+			node->silent_s =
+			    max_s(node->silent_s + (isnan(typical) ? -older : typical), 0);
 		if (!present[i] || isnan(node->interval_s))
 			node->frame_s = 0;
 		else if (node->last_sample == m->sample - 1 || isnan(typical))

@@ -16,6 +16,7 @@
 struct dlm_entry {
 	int number;   /* the node's, in its DLM; 0 not known */
 	int32_t node; /* the model's node, -1 if it is not known */
+	bool watched; /* not known: a node whose number is not known may be this one */
 	bool granted;
 	int8_t mode, wanted; /* DLM modes, -1 none */
 };
@@ -26,6 +27,7 @@ struct dlm_view {
 	struct lock_id id;
 	bool is_master, recovering;
 	int master; /* the master's number; 0 not known */
+	bool master_watched; /* as `watched` of an entry */
 	uint32_t first, n;
 };
 

@@ -39,20 +39,16 @@ static void note_blocker(const struct facts *f, struct blocker blocker)
 		f->blockers->list[f->blockers->n++] = blocker;
 }
 
-/* ssh may take so long to connect. */
-#define CONNECTS_S 15.0
-
 /*
  * Returns whether a node is absent for long enough to be called silent. A node whose sample is on
  * its way is not silent.
  */
 static bool is_silent(const struct model *m, const struct node *n)
 {
-	/* A node that o2top has not reached yet has not failed to answer. */
-	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
+	if (node_not_reached(n))
 		return false;
-	return node_absent(m, n) && (node_overdue(n, WAITS_LONG_S) || n->silent_at_least ||
-				     n->state == NODE_UNREACHABLE || n->state == NODE_STALE);
+	return node_absent(m, n) && (node_overdue(m, n, WAITS_LONG_S) || n->silent_at_least ||
+				     n->state == NODE_UNREACHABLE);
 }
 
 /* ---- the nodes for which they wait --------------------------------------------------------- */
@@ -144,7 +140,11 @@ static bool say_recovery(struct words *t, const struct facts *f)
 		}
 	if (f->m->nodes && f->wait->space < f->m->n_spaces &&
 	    f->m->spaces[f->wait->space].recovering) {
-		words_add(t, "recovery is in progress");
+		/* The kernel's DLM recovers also if a node joins or leaves. */
+		words_add(t, "%s",
+			  f->m->spaces[f->wait->space].fs == FS_GFS2
+			      ? "recovery is in progress, or a node joins or leaves"
+			      : "recovery is in progress");
 		return true;
 	}
 	return false;
@@ -242,11 +242,16 @@ static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool
 	return false;
 }
 
+static const char *who_is(bool watched)
+{
+	return watched ? "whose name is not known" : "which is dead or not watched";
+}
+
 /* A node in the DLM's queue that no sample names is dead, or o2top does not watch the node. */
 static void say_unwatched(struct words *t, const struct facts *f, const struct dlm_entry *e)
 {
-	note_blocker(f, (struct blocker){.node = -1, .number = e->number});
-	words_add(t, "the DLM's node %d, which is dead or not watched, holds %s", e->number,
+	note_blocker(f, (struct blocker){.node = -1, .number = e->number, .watched = e->watched});
+	words_add(t, "the DLM's node %d, %s, holds %s", e->number, who_is(e->watched),
 		  dlm_mode_name(e->mode));
 }
 
@@ -311,7 +316,7 @@ static bool say_master(struct words *t, const struct facts *f)
 		for (size_t j = 0; j < f->m->n_nodes; j++)
 			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
 				n = &f->m->nodes[j];
-		if (!n) {
+		if (!n && !v->master_watched) {
 			note_blocker(f, (struct blocker){.node = -1, .number = v->master});
 			words_add(t,
 				  "the lock's master is the DLM's node %d, which is dead or not "
@@ -319,7 +324,7 @@ static bool say_master(struct words *t, const struct facts *f)
 				  v->master);
 			return true;
 		}
-		if (!is_silent(f->m, n))
+		if (!n || !is_silent(f->m, n))
 			continue;
 		note_blocker(f,
 			     (struct blocker){.node = (int32_t)(n - f->m->nodes), .silent = true});

@@ -148,10 +148,13 @@ static void set_root(struct dlm_chain *chain, const struct model *m, const struc
 /* Puts the steps' texts together, the root first. */
 static void say_steps(struct words *t, const struct model *m, const struct step *steps, unsigned n)
 {
+	bool said = false;
+
 	for (unsigned i = n; i--;) {
 		if (!*steps[i].text)
 			continue;
-		words_add(t, "%s", i + 1 < n ? "; " : "");
+		words_add(t, "%s", said ? "; " : "");
+		said = true;
 		if (n > 1) {
 			name_lock(t, m, &steps[0], &steps[i]);
 			words_add(t, ": ");
@@ -160,15 +163,31 @@ static void say_steps(struct words *t, const struct model *m, const struct step 
 		if (i + 1 < n) {
 			words_add(t, ", and waits for ");
 			name_lock(t, m, &steps[0], &steps[i + 1]);
+			words_add(t, "%s", *steps[i + 1].text ? "" : ", whose holder was not seen");
 		}
 	}
 }
 
-static bool visited(const struct step *steps, unsigned n, const struct lock_id *id)
+/* Returns the step of a lock, or NULL. */
+static const struct step *visited(const struct step *steps, unsigned n, const struct lock_id *id)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (lock_id_same(&steps[i].id, id))
-			return true;
+			return &steps[i];
+	return NULL;
+}
+
+/*
+ * Returns whether a node has waited for the lock of a step for longer than the samples lie apart.
+ * Only then it waited while the others did.
+ */
+static bool waits_at_once(const struct step *s, int32_t node, double apart_s)
+{
+	const struct lockset *set = s->wait.set;
+
+	for (uint32_t i = 0; i < set->n_members; i++)
+		if ((int32_t)set->members[i].node == node)
+			return set->members[i].change->oldest_s > apart_s;
 	return false;
 }
 
@@ -189,13 +208,14 @@ static int32_t first_waiter(const struct lockset *set, int32_t but)
 }
 
 bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
-		const struct row_wait *wait, const struct dlm_words *words,
+		const struct row_wait *wait, const struct dlm_words *words, double apart_s,
 		struct dlm_blockers *blockers)
 {
+	const struct step *before;
 	struct step *steps = calloc(DLM_CHAIN_MAX, sizeof(*steps));
 	struct lock_id next;
 	unsigned n = 0;
-	bool said = false, more = true;
+	bool said = false, known, more = true;
 
 	*chain = (struct dlm_chain){.sure = true, .root = {.node = -1}};
 	if (!steps)
@@ -209,27 +229,34 @@ bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
 		const struct blocker *at = s->blockers.list;
 
 		more = false;
-		if (!dlm_say_blocker(&text, m, &s->wait, words, &s->blockers))
+		known = dlm_say_blocker(&text, m, &s->wait, words, &s->blockers);
+		said |= known;
+		/* Without a blocker here the root is not known: the node before waits itself. */
+		chain->root = (struct blocker){.node = -1};
+		if (!known)
 			break;
-		said = true;
 		if (s->blockers.n)
 			set_root(chain, m, s, at);
 		for (unsigned i = 0; i < s->blockers.n && !more && !chain->cycle; i++) {
 			if (!next_lock(m, s, &at[i], &next, &chain->sure))
 				continue;
 			set_root(chain, m, s, &at[i]);
-			chain->cycle = visited(steps, n, &next);
+			before = visited(steps, n, &next);
+			chain->cycle = before != NULL;
 			more = !chain->cycle && n < DLM_CHAIN_MAX &&
 			       gather(&steps[n], m, wait->space, &next);
+			if (more) {
+				steps[n].wait = *wait;
+				steps[n].wait.set = &steps[n].set;
+			}
+			if (more || before)
+				chain->sure &= waits_at_once(more ? &steps[n] : before, at[i].node,
+							     apart_s);
 		}
 		if (n == 1)
 			chain->nodes[chain->n++] = first_waiter(wait->set, chain->root.node);
 		if (s->blockers.n && chain->n < DLM_CHAIN_MAX)
 			chain->nodes[chain->n++] = chain->root.node;
-		if (more) {
-			steps[n].wait = *wait;
-			steps[n].wait.set = &steps[n].set;
-		}
 	}
 	chain->root.chain = n > 1;
 	chain->root.deadlock = chain->cycle && chain->sure;

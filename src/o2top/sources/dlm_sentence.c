@@ -17,8 +17,9 @@
 #include "o2top/sources/lines/gfs2_line.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { SENTENCE_MAX = 1024 };
+enum { SENTENCE_MAX = 1024, WAITERS_NAMED = 12 };
 
 static unsigned waiting_nodes(const struct facts *f)
 {
@@ -134,6 +135,11 @@ static void dlm_say_waiters(struct words *t, const struct facts *f)
 
 		if (!member->change->waiting)
 			continue;
+		/* A name that is cut off could be that of another node. */
+		if (done == WAITERS_NAMED && total > done + 1) {
+			words_add(t, " and %u more nodes", total - done);
+			break;
+		}
 		words_add(t, "%s%s",
 			  !done               ? ""
 			  : done + 1 == total ? " and "
@@ -148,6 +154,16 @@ static void dlm_say_waiters(struct words *t, const struct facts *f)
 		      ? "at least "
 		      : "",
 		  unit_seconds(age, f->wait->set->sum.oldest_s));
+}
+
+/* Ends a text that is too long behind a whole name. */
+static void end_at_a_name(char *text)
+{
+	char *at = text + strlen(text) - 4;
+
+	while (at > text && *at != ',' && *at != ';')
+		at--;
+	memcpy(at, "...", 4);
 }
 
 /* ---- the sentence -------------------------------------------------------------------------- */
@@ -173,7 +189,7 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
 	/* The blocker comes first, then the waiters. */
-	blocked = dlm_follow(&chain, &t, m, wait, words, &blockers);
+	blocked = dlm_follow(&chain, &t, m, wait, words, far.samples, &blockers);
 	words_add(&t, blocked ? "; " : "");
 	dlm_say_waiters(&t, &f);
 	dlm_say_chain(&t, &chain, m);
@@ -184,5 +200,7 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 	if (sum->oldest_s <= far.clocks)
 		words_add(&t, "; the nodes' clocks differ by about %s",
 			  unit_seconds(difference, far.clocks));
+	if (t.left <= 1)
+		end_at_a_name(text);
 	return strdup(text);
 }

@@ -24,8 +24,10 @@ enum { LOOKED_INTO = 256, TASKS_MAX = 1024 };
 /* One end of a lock, as a dump of the kernel's DLM shows it. */
 struct end {
 	uint32_t node;
+	size_t view; /* of the resource */
 	uint64_t id, remid;
 	int nodeid;
+	bool master_copy;
 };
 
 struct reading {
@@ -144,7 +146,12 @@ static void add_end(struct reading *r, const struct dlm_lkb_line *l)
 	if (!more)
 		return;
 	r->ends = more;
-	r->ends[r->n_ends++] = (struct end){r->node, l->id, l->remid, l->nodeid};
+	r->ends[r->n_ends++] = (struct end){.node = r->node,
+					    .view = r->w->n_views - 1,
+					    .id = l->id,
+					    .remid = l->remid,
+					    .nodeid = l->nodeid,
+					    .master_copy = l->flags & DLM_MASTER_COPY};
 }
 
 /* Reads a line of fs/dlm: "rsb ...", or one of the "lkb ..." lines behind it. */
@@ -216,6 +223,39 @@ static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, b
 
 /* ---- the nodes' numbers -------------------------------------------------------------------- */
 
+/*
+ * Gives a node its number. A node that had this number before has it no more, because nodes may
+ * come back with other numbers.
+ */
+static void set_number(struct model *m, uint32_t node, int dlm, int number)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (i != node && m->nodes[i].dlm_id[dlm] == number)
+			m->nodes[i].dlm_id[dlm] = 0;
+	m->nodes[node].dlm_id[dlm] = number;
+}
+
+/*
+ * Takes the number that a node's own file tells. If another node of this sample tells it, too, one
+ * machine may have two names.
+ */
+static void take_number(struct reading *r, int dlm, int number)
+{
+	struct model *m = r->m;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (i != r->node && m->nodes[i].numbered == m->sample &&
+		    m->nodes[i].dlm_id[dlm] == number) {
+			problem(&m->problems, m->nodes[r->node].name, 0,
+				"it has number %d in the DLM, as %s: if both are one machine, its "
+				"waits count twice",
+				number, m->nodes[i].name);
+			return;
+		}
+	set_number(m, r->node, dlm, number);
+	m->nodes[r->node].numbered = m->sample;
+}
+
 /* Reads "o2cb 3 1 node3" or "dlm 3 1": the number of the node whose file this is. */
 static bool take_ids(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
@@ -228,7 +268,7 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	(void)complete;
 	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
 	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB] = id;
+		take_number(r, strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB, id);
 	return true;
 }
 
@@ -250,7 +290,7 @@ static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t
 	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
 		 at);
 	if (sscanf(text, "%d", &id) == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[DLM_O2CB] = id;
+		take_number(r, DLM_O2CB, id);
 	return false;
 }
 
@@ -262,6 +302,15 @@ static int node_of(const struct model *m, int dlm, int number)
 	return -1;
 }
 
+static bool are_two_ends(const struct reading *r, const struct end *a, const struct end *b)
+{
+	const struct dlm_view *v = &r->w->views[a->view], *u = &r->w->views[b->view];
+
+	return a->node != b->node && a->id == b->remid && b->id == a->remid &&
+	       a->master_copy != b->master_copy && v->space == u->space &&
+	       lock_id_same(&v->id, &u->id);
+}
+
 /*
  * Matches nodes with numbers by the two ends of a lock. Each end names the other end's id as its
  * remid, and each tells the number of the other node.
@@ -269,14 +318,9 @@ static int node_of(const struct model *m, int dlm, int number)
 static void match_ends(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_ends; i++)
-		for (size_t j = 0; j < r->n_ends; j++) {
-			const struct end *a = &r->ends[i], *b = &r->ends[j];
-
-			if (a->node == b->node || a->id != b->remid || b->id != a->remid)
-				continue;
-			if (!r->m->nodes[b->node].dlm_id[DLM_KERNEL])
-				r->m->nodes[b->node].dlm_id[DLM_KERNEL] = a->nodeid;
-		}
+		for (size_t j = 0; j < r->n_ends; j++)
+			if (are_two_ends(r, &r->ends[i], &r->ends[j]))
+				set_number(r->m, r->ends[j].node, DLM_KERNEL, r->ends[i].nodeid);
 }
 
 /* Gives the only number without a node to the only node without a number. */
@@ -306,6 +350,36 @@ static void match_rest(struct model *m, const struct waits *w, int dlm)
 		m->nodes[last].dlm_id[dlm] = number;
 }
 
+/* Returns whether a node's own dump shows that this number is another node. */
+static bool is_another(const struct waits *w, uint32_t node, int number)
+{
+	for (size_t i = 0; i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+
+		if (v->node != node)
+			continue;
+		if (v->master == number)
+			return true;
+		for (uint32_t j = v->first; j < v->first + v->n; j++)
+			if (w->entries[j].number == number)
+				return true;
+	}
+	return false;
+}
+
+/* Returns whether a number may be that of a node of the model whose number is not known. */
+static bool may_be_watched(const struct reading *r, uint32_t space, int dlm, int number)
+{
+	for (uint32_t i = 0; i < r->m->n_nodes && number > 0; i++) {
+		const struct node *n = &r->m->nodes[i];
+
+		if (!n->dlm_id[dlm] && !n->process && (!n->n_spaces || space_on(n, space)) &&
+		    !is_another(r->w, i, number))
+			return true;
+	}
+	return false;
+}
+
 static void name_numbers(struct reading *r)
 {
 	struct waits *w = r->w;
@@ -321,6 +395,16 @@ static void name_numbers(struct reading *r)
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0)
 				w->entries[j].node = node_of(m, dlm, w->entries[j].number);
+	}
+	for (size_t i = 0; i < w->n_views; i++) {
+		struct dlm_view *v = &w->views[i];
+		int dlm = dlm_of_view(m, v);
+
+		v->master_watched = may_be_watched(r, v->space, dlm, v->master);
+		for (uint32_t j = v->first; j < v->first + v->n; j++)
+			w->entries[j].watched =
+			    w->entries[j].node < 0 &&
+			    may_be_watched(r, v->space, dlm, w->entries[j].number);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "delta.h"
 #include "o2top/base/grow.h"
 #include "o2top/base/sample_time.h"
+#include "o2top/base/seconds.h"
 #include "o2top/collect/kinds.h"
 #include "record_file.h"
 #include "streams.h"
@@ -163,7 +164,8 @@ static void pack_head(struct pack *p, const struct node_sample *n)
 	pack_string(p, n->state < NODE_STATE_MAX ? node_state_names[n->state] : NULL);
 	pack_string(p, n->why);
 	pack_signed(p, (int64_t)(1e6 * n->silent_s));
-	pack_signed(p, (int64_t)(1e6 * n->took_s));
+	/* A replay only needs the time that the answer took. */
+	pack_signed(p, (int64_t)(1e6 * max_s(n->took_s, n->late_s)));
 	pack_number(p, n->bytes);
 	pack_signed(p, (int64_t)(1e6 * n->skew_s));
 	pack_number(p, n->n_spaces);

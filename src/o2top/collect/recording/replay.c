@@ -156,6 +156,10 @@ static int read_head(struct unpack *u, struct node_sample *n)
 	n->why = unpack_string(u, &failed);
 	n->silent_s = 1e-6 * (double)unpack_signed(u);
 	n->took_s = 1e-6 * (double)unpack_signed(u);
+	/* An older o2top recorded in words alone how late the sample was. */
+	if (n->present && n->why &&
+	    sscanf(n->why, "the sample came %lf s after the request", &n->late_s) != 1)
+		n->late_s = 0;
 	n->bytes = unpack_number(u);
 	n->skew_s = 1e-6 * (double)unpack_signed(u);
 	if (failed)

@@ -251,6 +251,7 @@ int cluster_take_node(struct cluster *c, struct node_sample *node, struct member
 	node->real_us = p->before.real_us;
 	node->mono_us = p->before.mono_us;
 	node->took_s = seconds(p->after.mono_us - p->before.mono_us);
+	node->late_s = m->late ? m->fresh_at - m->fresh_asked_at : 0;
 	node->bytes = p->bytes;
 	/* One long sample may be chance. The shorter one of two tells what the node needs. */
 	m->took_s = min_s(m->took_before_s, node->took_s);
