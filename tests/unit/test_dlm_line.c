@@ -188,9 +188,22 @@ static void names_of_gfs2(void **state)
 	}
 }
 
+/* A later kernel may add fields at the end. */
+static void fields_of_a_later_kernel(void **state)
+{
+	struct dlm_lkb_line l, as;
+
+	(void)state;
+	assert_null(lkb(&as, LKB, strlen(LKB)));
+	assert_null(lkb(&l, LKB " 77 88", strlen(LKB " 77 88")));
+	assert_memory_equal(&l, &as, sizeof(l));
+	assert_non_null(lkb(&l, LKB "x", strlen(LKB "x")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(fields_of_a_later_kernel),
 	    cmocka_unit_test(resource_with_text),
 	    cmocka_unit_test(resource_with_bytes),
 	    cmocka_unit_test(lock),

@@ -314,6 +314,34 @@ static void lock_time_fields(void **state)
 	assert_true(l.dcount == 7 && l.qcount == 8);
 }
 
+/* A later kernel may add fields between those that are known. */
+static void fields_of_a_later_kernel(void **state)
+{
+	static const struct {
+		again_fn *again;
+		const char *line, *as;
+	} later[] = {
+	    {holder, " H: s:SH x:9 f:AW e:0 q:a/b p:1770 z:1 [hotload] gfs2_open+0x1c/0x40 [gfs2]",
+	     " H: s:SH f:AW e:0 p:1770 [hotload] gfs2_open+0x1c/0x40 [gfs2]\n"},
+	    {glock, "G:  s:EX n:2/6259 x:1 f:Iqob t:EX d:EX/0 y:2/3 a:0 v:0 r:4 m:200 p:1 w:7",
+	     "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1\n"},
+	    {stats, "G: n:2/2445 rtt:1/2 new:5 rttb:3/4 irt:5/6 art: 7 dcnt: 1 qcnt: 220 zcnt: 1",
+	     "G: n:2/2445 rtt:1/2 rttb:3/4 irt:5/6 dcnt: 1 qcnt: 220\n"},
+	};
+	char buf[2048], as[2048];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		const char *wrong =
+		    later[i].again(later[i].line, strlen(later[i].line), buf, sizeof(buf));
+
+		if (wrong)
+			fail_msg("%s: %s", later[i].line, wrong);
+		snprintf(as, sizeof(as), "%s", later[i].as);
+		assert_string_equal(squeeze(buf), squeeze(as));
+	}
+}
+
 static void refused(void **state)
 {
 	static const struct {
@@ -362,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(holder_fields),     cmocka_unit_test(inode_fields),
 	    cmocka_unit_test(stats_above_int64), cmocka_unit_test(sbstats_columns),
 	    cmocka_unit_test(lock_time_fields),  cmocka_unit_test(refused),
+	    cmocka_unit_test(fields_of_a_later_kernel),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -78,9 +78,10 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
 	    !scan_char(&s, ' ') || !scan_u32(&s, &o->lvb_seq))
 		return "a lock's status and modes are not understood";
 	if (!scan_char(&s, ' ') || !scan_u64(&s, &o->since_ns) || !scan_char(&s, ' ') ||
-	    !scan_u64(&s, &o->bast_ns) || !scan_done(&s))
+	    !scan_u64(&s, &o->bast_ns))
 		return "a lock's times are not understood";
-	return NULL;
+	/* a later kernel may add fields */
+	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows a lock's times";
 }
 
 size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size)

@@ -84,6 +84,37 @@ static bool scan_upair(struct scan *s, int64_t *mean, int64_t *var)
 	return true;
 }
 
+/* Skips a word " name:value" or " name: number", which a later kernel may have added. */
+static bool skip_field(struct scan *s)
+{
+	struct scan at = *s;
+	const char *word;
+
+	if (!scan_char(&at, ' ') || scan_done(&at) || *at.p < 'a' || *at.p > 'z')
+		return false;
+	while (!scan_done(&at) && *at.p >= 'a' && *at.p <= 'z')
+		at.p++;
+	if (!scan_char(&at, ':'))
+		return false;
+	if (scan_left(&at) > 1 && at.p[0] == ' ' && at.p[1] >= '0' && at.p[1] <= '9')
+		at.p++;
+	scan_word(&at, &word);
+	*s = at;
+	return true;
+}
+
+/* Reads a key, and skips fields in front of it that are not known. */
+static bool scan_key(struct scan *s, const char *key)
+{
+	struct scan at = *s;
+
+	while (!scan_text(&at, key))
+		if (!skip_field(&at))
+			return false;
+	*s = at;
+	return true;
+}
+
 const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
@@ -91,20 +122,20 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, "G:  s:") || !scan_state(&s, &o->state, o->states[0]))
 		return "no state after \"G:  s:\"";
-	if (!scan_text(&s, " n:") || !scan_number(&s, &o->type, &o->number))
+	if (!scan_key(&s, " n:") || !scan_number(&s, &o->type, &o->number))
 		return "n: is not TYPE/NUMBER";
-	if (!scan_text(&s, " f:") || !scan_flags(&s, o->flags))
+	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_text(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) ||
-	    !scan_text(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
+	if (!scan_key(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) ||
+	    !scan_key(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
 	    !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
 		return "t: and d: do not hold states";
-	if (!scan_text(&s, " a:") || !scan_i64(&s, &o->ail))
+	if (!scan_key(&s, " a:") || !scan_i64(&s, &o->ail))
 		return "a: is not a number";
 	o->has_revokes = scan_text(&s, " v:");
 	if (o->has_revokes && !scan_i64(&s, &o->revokes))
 		return "v: is not a number";
-	if (!scan_text(&s, " r:") || !scan_i64(&s, &o->refs))
+	if (!scan_key(&s, " r:") || !scan_i64(&s, &o->refs))
 		return "r: is not a number";
 	o->has_hold = scan_text(&s, " m:");
 	if (o->has_hold && !scan_i64(&s, &o->hold_jiffies))
@@ -150,11 +181,13 @@ const char *gfs2_holder_parse(struct gfs2_holder_line *o, const char *line, size
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, " H: s:") || !scan_state(&s, &o->state, o->state_text))
 		return "no state after \" H: s:\"";
-	if (!scan_text(&s, " f:") || !scan_flags(&s, o->flags))
+	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_text(&s, " e:") || !scan_i32(&s, &o->error) || !scan_text(&s, " p:") ||
+	if (!scan_key(&s, " e:") || !scan_i32(&s, &o->error) || !scan_key(&s, " p:") ||
 	    !scan_i64(&s, &o->pid))
 		return "e: and p: are not numbers";
+	while (skip_field(&s))
+		;
 	if (!scan_comm(&s, o->comm, o->symbol))
 		return "no command in brackets and symbol";
 	o->holds = strchr(o->flags, 'H') != NULL;
@@ -187,11 +220,11 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t
 
 	if (!scan_text(&s, "G: n:") || !scan_number(&s, &o->type, &o->number))
 		return "no TYPE/NUMBER after \"G: n:\"";
-	if (!scan_text(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) ||
-	    !scan_text(&s, " rttb:") || !scan_upair(&s, &o->srttb, &o->srttvarb) ||
-	    !scan_text(&s, " irt:") || !scan_upair(&s, &o->sirt, &o->sirtvar))
+	if (!scan_key(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) ||
+	    !scan_key(&s, " rttb:") || !scan_upair(&s, &o->srttb, &o->srttvarb) ||
+	    !scan_key(&s, " irt:") || !scan_upair(&s, &o->sirt, &o->sirtvar))
 		return "rtt:, rttb: and irt: are not three pairs of numbers";
-	if (!scan_text(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_text(&s, " qcnt: ") ||
+	if (!scan_key(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_key(&s, " qcnt: ") ||
 	    !scan_u64(&s, &o->qcount))
 		return "dcnt: and qcnt: are not numbers";
 	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows the last number";
