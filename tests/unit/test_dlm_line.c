@@ -191,7 +191,7 @@ static void names_of_gfs2(void **state)
 /* A later kernel may add fields at the end. */
 static void fields_of_a_later_kernel(void **state)
 {
-	struct dlm_lkb_line l, as;
+	struct dlm_lkb_line l = {0}, as = {0};
 
 	(void)state;
 	assert_null(lkb(&as, LKB, strlen(LKB)));

@@ -385,11 +385,16 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(printed_again),     cmocka_unit_test(truncated),
-	    cmocka_unit_test(text_for_a_number), cmocka_unit_test(glock_fields),
-	    cmocka_unit_test(holder_fields),     cmocka_unit_test(inode_fields),
-	    cmocka_unit_test(stats_above_int64), cmocka_unit_test(sbstats_columns),
-	    cmocka_unit_test(lock_time_fields),  cmocka_unit_test(refused),
+	    cmocka_unit_test(printed_again),
+	    cmocka_unit_test(truncated),
+	    cmocka_unit_test(text_for_a_number),
+	    cmocka_unit_test(glock_fields),
+	    cmocka_unit_test(holder_fields),
+	    cmocka_unit_test(inode_fields),
+	    cmocka_unit_test(stats_above_int64),
+	    cmocka_unit_test(sbstats_columns),
+	    cmocka_unit_test(lock_time_fields),
+	    cmocka_unit_test(refused),
 	    cmocka_unit_test(fields_of_a_later_kernel),
 	};
 
