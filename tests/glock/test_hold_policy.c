@@ -13,6 +13,7 @@
 #define H (1 * RIG_MS)
 
 enum { TYPE = 20, ANY = GLOCK__USES_ANY, EX = GLOCK__USES_EX };
+enum { SURE = 65536 / 16 * 15 }; /* as in hold.c */
 
 static struct glock *gl;
 static struct glock_holder gh, other;
@@ -106,13 +107,13 @@ static void policy_less_the_gap(void **state)
 	assert_in_range(glock__look(gl).hold, 192 * H / 50 - H / 1000, 192 * H / 50);
 }
 
-/* Half of the gaps are short. So each use that comes pays for one wait of 0.75 H in vain. */
+/* Three of four gaps are short. So three uses that come pay for one wait of 1.5 H in vain. */
 static void policy_less_the_waits_in_vain(void **state)
 {
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {32768}});
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {49152}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 4 * 3) / 10);
+	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 2) / 10);
 }
 
 /* The cost of a hand-over has two parts. The second is over when the hold time begins. */
@@ -175,18 +176,18 @@ static void policy_try_idle_has_bounds(void **state)
 	assert_int_equal(idle_wait(H), 50 * RIG_MS);
 }
 
-/* With z = H / 10 and c = 0.75 H the chance must be above 0.4545. */
+/* With z = H / 10 the chance must be above 0.625. */
 static void policy_if_it_pays(void **state)
 {
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 46 / 100}});
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 63 / 100}});
 	assert_true(stays_for(GLOCK__EX));
 }
 
 static void policy_if_it_does_not_pay(void **state)
 {
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 45 / 100}});
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65536 * 62 / 100}});
 	assert_false(stays_for(GLOCK__EX));
 	rig_answer(0);
 }
@@ -195,7 +196,7 @@ static void policy_if_it_does_not_pay(void **state)
 static void policy_patience(void **state)
 {
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10 * 8}, .likely = {65535}});
+	know((struct glock__hold_policy){.mean = {H / 10 * 8}, .likely = {60000}});
 	assert_true(stays_for(GLOCK__EX));
 	rig_pass(H / 100 * 119);
 	assert_null(rig.open);
@@ -206,9 +207,21 @@ static void policy_patience(void **state)
 static void policy_least_patience(void **state)
 {
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {SURE - 1}});
 	assert_true(stays_for(GLOCK__EX));
 	rig_pass(H / 100 * 74);
+	assert_null(rig.open);
+	rig_pass(H / 100 * 2);
+	assert_non_null(rig.open);
+}
+
+/* 15 of 16 gaps are short. So an unused lock stays as long as a gap may last that is short. */
+static void policy_most_patience(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {SURE}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 149);
 	assert_null(rig.open);
 	rig_pass(H / 100 * 2);
 	assert_non_null(rig.open);
@@ -224,7 +237,7 @@ static void policy_after_the_first_use(void **state)
 	rig_dq(&gh);
 	rig_bast(gl, GLOCK__EX);
 	assert_null(rig.open);
-	rig_pass(H);
+	rig_pass(2 * H);
 	assert_non_null(rig.open);
 }
 
@@ -268,6 +281,85 @@ static void policy_few_writes(void **state)
 	p.n[EX] = 600;
 	know(p);
 	assert_false(stays_for(GLOCK__EX));
+}
+
+/* Returns the uses that count for a demand, if few are in EX, with that chance of a short gap. */
+static unsigned int uses_of_few(uint16_t likely, int dlm_mode)
+{
+	struct glock__hold_policy p = reads;
+
+	p.n[EX] = 600;
+	p.likely[EX] = likely;
+	know(p);
+	assert_true(stays_for(dlm_mode));
+	return known().uses;
+}
+
+/* Few uses are in EX. But 15 of 16 gaps between them are short, so that reads count, too. */
+static void policy_writes_come_soon(void **state)
+{
+	(void)state;
+	assert_int_equal(uses_of_few(SURE, GLOCK__EX), ANY);
+}
+
+static void policy_writes_come_soon_beside_reads(void **state)
+{
+	(void)state;
+	assert_int_equal(uses_of_few(SURE, GLOCK__PR), ANY);
+}
+
+static void policy_writes_come_later(void **state)
+{
+	(void)state;
+	assert_int_equal(uses_of_few(SURE - 1, GLOCK__EX), EX);
+}
+
+/* Only uses in EX count, and half of the gaps are short. While the lock waits, reads go on. */
+static void policy_reads_go_on(void **state)
+{
+	struct glock__hold_policy p = reads;
+
+	(void)state;
+	p.n[EX] = 600;
+	p.likely[EX] = 32768;
+	know(p);
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 4 * 3) / 10);
+}
+
+/* The demand comes during a read. The last use in EX ended before, and a gap goes on. */
+static void policy_a_read_hides_no_gap(void **state)
+{
+	uint16_t likely;
+
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+	rig_hold(&other, gl, GLOCK_SH, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&other);
+	rig_answer(0);
+	rig_nq(&gh, gl, GLOCK_EX, 0);
+	likely = known().likely[EX];
+	rig_answer(0);
+	rig_dq(&gh);
+	assert_int_equal(likely, 65536 / 8);
+}
+
+/* The word has counted a use in EX since the one that ended. So no gap began with that end. */
+static void policy_a_counted_use_ends_a_gap(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535, 65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig.now += 10 * H;
+	gl_lock(gl);
+	glock__hold_count(gl, GLOCK_EX, 1);
+	gl_unlock(gl);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+	assert_int_equal(known().likely[EX], 65535);
 }
 
 /* A thread of this node waits. Its use comes first, though none was expected. */
@@ -500,11 +592,18 @@ int main(void)
 	    POLICY_TEST(policy_if_it_does_not_pay),
 	    POLICY_TEST(policy_patience),
 	    POLICY_TEST(policy_least_patience),
+	    POLICY_TEST(policy_most_patience),
 	    POLICY_TEST(policy_after_the_first_use),
 	    POLICY_TEST(policy_after_a_use_with_a_demand),
 	    POLICY_TEST(policy_other_nodes_read),
 	    POLICY_TEST(policy_other_nodes_write),
 	    POLICY_TEST(policy_few_writes),
+	    POLICY_TEST(policy_writes_come_soon),
+	    POLICY_TEST(policy_writes_come_soon_beside_reads),
+	    POLICY_TEST(policy_writes_come_later),
+	    POLICY_TEST(policy_reads_go_on),
+	    POLICY_TEST(policy_a_read_hides_no_gap),
+	    POLICY_TEST(policy_a_counted_use_ends_a_gap),
 	    POLICY_TEST(policy_waits_are_no_gaps),
 	    POLICY_TEST(policy_a_waiter_comes_first),
 	    POLICY_TEST(policy_a_waiter_has_a_bound),

@@ -6,7 +6,7 @@
  *   gap   the time from the end of a use here to the next use here; short: at most 1.5 H
  *   mean  the mean of the short gaps
  *   p     the chance that a gap is short
- *   gain  what an expected use saves: H - mean, less the wait for uses that do not come
+ *   gain  what an expected use saves: H, less the wait for it
  *
  * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
  * for the one that wants to write. In EX two rules count:
@@ -14,14 +14,15 @@
  *   1. The glock stays for SHARE / 10 * gain after its first use begins. Then hand-overs cost at
  *      most one part in SHARE / 10 + 1 of the time. A turn that begins in SH has two hand-overs.
  *   2. Within that time an unused glock stays for `patience` after its last use. For each use that
- *      comes, (1 - p) / p waits are in vain, so gain = H - mean - patience * (1 - p) / p. Without a
- *      gain the glock goes at once.
+ *      comes, (1 - p) / p waits of 1.5 H are in vain, so gain = H - mean - 1.5 H * (1 - p) / p.
+ *      Without a gain the glock goes at once.
  *
  * A waiter of this node is a use that is sure to come: gain = H - mean, and rule 2 does not count.
  * Such a use says nothing of the chance that an unused glock is used again.
  *
  * If a demand leaves SH to this node, only uses in EX count, because reads go on. The same holds if
- * few uses are in EX.
+ * few uses are in EX. But if uses in EX follow each other within H here, all uses count. The
+ * reason: nodes that share the glock have one use in EX in each H at most.
  *
  * Gaps are measured while a demand waits: the word of the glock is closed then, so that each use
  * goes by the queue, which reads the clock. If uses follow each other quickly, the word is opened
@@ -38,11 +39,12 @@
 #include <assert.h>
 
 enum {
-	SHARE = 192,      /* tenths: parts of use for each part of hand-over, 95 % of the limit */
-	FEW_EX = 2,       /* if less than one use of so many is in EX, only uses in EX count */
-	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
-	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
-	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
+	SHARE = 192, /* tenths: parts of use for each part of hand-over, 95 % of the limit */
+	FEW_EX = 2,  /* if less than one use of so many is in EX, only uses in EX count */
+	SURE = 65536 / 16 * 15, /* from that chance on nearly all gaps are short */
+	JUMP = 8,           /* a sample counts as at most so many times the mean, plus JUMP_NS: */
+	JUMP_NS = 10000,    /* a process that was stopped once does not spoil the record */
+	QUICK_NS = 50000,   /* uses that follow each other so quickly are counted, not seen */
 	IDLE_HANDOVERS = 4, /* TRY_IDLE waits for so many, but not shorter or longer than: */
 	IDLE_MIN_NS = 50000000,
 	IDLE_MAX_NS = 1000000000,
@@ -103,18 +105,21 @@ static int64_t sure_gain(const struct glock__hold_policy *p, enum glock__hold_us
 /*
  * Returns how long an unused glock is kept. Half a short gap at least, because gaps vary. 1.5 times
  * the mean, because a use that the library cannot see, as of a mapped page, follows the last use
- * after the same time each time.
+ * after the same time each time. If nearly all gaps are short, the next one is hardly in vain.
  */
 static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
 	int64_t most = short_gap(p), time = p->mean[u] + p->mean[u] / 2;
 
+	if (p->likely[u] >= SURE)
+		return most;
 	return time > most ? most : time < most / 2 ? most / 2 : time;
 }
 
 /*
  * Returns what an expected use saves, less the waits in vain for each use that comes. 0: it does
- * not pay to wait for a use.
+ * not pay to wait for a use. Such a wait counts as 1.5 H, because the lock may miss a use that is
+ * only late. While a node waits for a use in EX, its reads go on, and the wait costs less.
  */
 static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
@@ -122,15 +127,17 @@ static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 
 	if (!likely)
 		return 0;
-	in_vain = patience(p, u) * (65536 - likely) / likely;
+	in_vain = u == GLOCK__USES_EX ? patience(p, u) : short_gap(p);
+	in_vain = in_vain * (65536 - likely) / likely;
 	return later(0, sure_gain(p, u) - in_vain);
 }
 
 static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
 {
 	bool few = FEW_EX * (uint64_t)p->n[GLOCK__USES_EX] < p->n[GLOCK__USES_ANY];
+	bool soon = p->likely[GLOCK__USES_EX] >= SURE;
 
-	return to == GLOCK_SH || few ? GLOCK__USES_EX : GLOCK__USES_ANY;
+	return (to == GLOCK_SH || few) && !soon ? GLOCK__USES_EX : GLOCK__USES_ANY;
 }
 
 /*
@@ -222,21 +229,6 @@ static void note_waiters(struct glock *gl)
 		}
 }
 
-/* The last use ended before, at an unknown time. A use for which a thread waits has no gap. */
-static void note_end(struct glock *gl)
-{
-	struct glock__hold_state *s = state_of(gl);
-
-	if (!s->ended[GLOCK__USES_ANY] && !is_awaited(gl, GLOCK__USES_ANY))
-		s->ended[GLOCK__USES_ANY] = gl_now(gl);
-	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX && !is_awaited(gl, GLOCK__USES_EX)) {
-		s->ended[GLOCK__USES_EX] = gl_now(gl);
-		s->blocked = 0;
-	}
-}
-
-/* ---- decisions ---- */
-
 /* Tells whether a use that counts goes on, or is sure to come. */
 static bool is_used(struct glock *gl, enum glock__hold_uses u)
 {
@@ -249,6 +241,21 @@ static bool is_used(struct glock *gl, enum glock__hold_uses u)
 	first = glock__first_holder(gl);
 	return (first && first->mode == GLOCK_EX) || glock__fast_mode(gl) == GLOCK_EX;
 }
+
+/* The last use ended before, at an unknown time. A use for which a thread waits has no gap. */
+static void note_end(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (!s->ended[GLOCK__USES_ANY] && !is_used(gl, GLOCK__USES_ANY))
+		s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX && !is_used(gl, GLOCK__USES_EX)) {
+		s->ended[GLOCK__USES_EX] = gl_now(gl);
+		s->blocked = 0;
+	}
+}
+
+/* ---- decisions ---- */
 
 /* Returns the time until which a glock stays that is unused since `ended`; 0: it goes now. */
 static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t ended)
@@ -291,9 +298,9 @@ static bool is_coming(const struct glock *gl)
 
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 {
-	bool held = glock__is_held(gl);
 	enum glock__hold_uses u;
 
+	glock__fast_shut(gl); /* the uses by the word count */
 	if (!policy_of(gl))
 		return 0;
 	count_sample(gl);
@@ -301,8 +308,7 @@ int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 	state_of(gl)->counting = false;
 	if (is_coming(gl)) /* the grant may come after the demand */
 		return used_until(gl, u, gl_now(gl));
-	if (!held)
-		note_end(gl);
+	note_end(gl);
 	if (gl->state != GLOCK_EX) {
 		note(gl, GLOCK__HOLD_SHARED);
 		return 0;
@@ -338,10 +344,10 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 int64_t glock__hold_look(struct glock *gl)
 {
 	struct glock__hold_state *s = state_of(gl);
-	bool held = glock__is_held(gl);
 	enum glock__hold_uses u;
 	int64_t until = 0;
 
+	glock__fast_shut(gl); /* the uses by the word count */
 	if (policy_of(gl) && is_coming(gl)) {
 		until = used_until(gl, (enum glock__hold_uses)policy_of(gl)->uses, gl_now(gl));
 	} else if (policy_of(gl) && gl->state == GLOCK_EX) {
@@ -356,8 +362,7 @@ int64_t glock__hold_look(struct glock *gl)
 	if (until)
 		return until;
 	s->counting = false;
-	if (!held)
-		note_end(gl);
+	note_end(gl);
 	return 0;
 }
 

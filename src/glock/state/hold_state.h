@@ -21,14 +21,19 @@ GLOCK__INLINE bool glock__hold_sees_uses(const struct glock *gl)
 	       !gl_busy(gl)->hold_state.counting;
 }
 
-/* Holders were granted in that mode. The word and the queue count them. */
+/*
+ * Holders were granted in that mode. The word and the queue count them. An earlier end of a use in
+ * EX begins no gap any more.
+ */
 GLOCK__INLINE void glock__hold_count(struct glock *gl, enum glock_mode mode, int64_t n)
 {
 	struct glock__hold_state *s = &gl_busy(gl)->hold_state;
 
 	s->n[GLOCK__USES_ANY] += (uint32_t)n;
-	if (mode == GLOCK_EX)
+	if (mode == GLOCK_EX && n) {
 		s->n[GLOCK__USES_EX] += (uint32_t)n;
+		s->ended[GLOCK__USES_EX] = 0;
+	}
 }
 
 /* A holder is granted that asked at that time. Waits that overlap count once. */
