@@ -114,13 +114,13 @@ static bool has_readers_only(struct glock *gl)
 	return word & GLOCK__FAST_OPEN && !(word & GLOCK__FAST_ANY_EX);
 }
 
+/* Closes a word that is open to EX. Returns true if it has no holder. Such a word has no bias. */
 static bool has_no_holder(struct glock *gl)
 {
-	if (gl_busy(gl)->bias)
+	if (!(atom_load64(&gl->fast) & GLOCK__FAST_OPEN_EX))
 		return false;
 	glock__fast_shut(gl);
-	return gl->state == GLOCK_EX && glock__fast_mode(gl) == GLOCK_UN &&
-	       !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED);
+	return glock__fast_mode(gl) == GLOCK_UN;
 }
 
 static bool may_begin(struct glock *gl, const struct glock__thread *t, const struct glock__slot *s)
