@@ -9,8 +9,8 @@
  * allowed EX.
  *
  * The protocol. Each line is one load or store of shared memory. fences_begun and fences_ended
- * belong to the process. s: the slot of the thread for the
- * glock. Each thread has one such slot for a glock, see glock__slot_of_bias().
+ * belong to the process. s: the slot of the thread for the glock. Each thread has one such slot for
+ * a glock, see glock__slot_of_bias().
  *
  *   begin  1  store s->gl, with all uses folded    under gl->lock and threads_lock
  *          2  store s->allowed                     after 1; by the thread of the slot itself

@@ -15,11 +15,11 @@
  *   bits 48-63  the same in EX
  *
  * A holder adds itself and then looks whether the old value allowed that. If not, the holder takes
- * itself away and joins the queue. If the word is only full of counts, it asks again instead. Two
- * holders may collide here. At most one of them was first, so
- * the collision is harmless. The fields do not overflow in practice, and a sum of fields never
- * reads as "no holder". While the word is closed, each holder joins the queue. A holder that leaves
- * a closed word runs the queue, because a waiter may need that.
+ * itself away and joins the queue. If the word is only full of counts, the holder asks again. Two
+ * holders may collide here. At most one of them was first, so the collision is harmless. The fields
+ * do not overflow in practice, and a sum of fields never reads as "no holder". While the word is
+ * closed, each holder joins the queue. A holder that leaves a closed word runs the queue, because a
+ * waiter may need that.
  *
  * A thread that decides by the holders of a glock closes the word first, under gl->lock
  * (glock__fast_shut). After that no holder comes by the word, and each holder that is still there
