@@ -68,19 +68,23 @@ static void a_short_silence_is_no_cause_of_a_long_wait(void **state)
 		fail_msg("%s", advice);
 }
 
-/* t1 lacks node2. node1 has waited since `since` seconds after t0. */
+/* Sample t: node2 is in t0 only. node1 has waited since `since` seconds after t0. */
+static void sample_of_node1(struct scene *s, int t, double since)
+{
+	scene_clock(s, t, "node1");
+	if (!t) {
+		scene_clock(s, t, "node2");
+		LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+	}
+	LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0, .action = t ? 2 : 0,
+	     .requested = t ? 3 : -1, .gets = {9, 9}, .wait_us = t ? STAMP(since) : 0);
+}
+
+/* t1 lacks node2. */
 static void a_sample_without_node2(struct scene *s, double since)
 {
-	for (int t = 0; t < 2; t++) {
-		scene_clock(s, t, "node1");
-		if (!t)
-			scene_clock(s, t, "node2");
-		if (!t)
-			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
-		LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0,
-		     .action = t ? 2 : 0, .requested = t ? 3 : -1, .gets = {9, 9},
-		     .wait_us = t ? STAMP(since) : 0);
-	}
+	for (int t = 0; t < 2; t++)
+		sample_of_node1(s, t, since);
 	scene_json(s);
 }
 
@@ -108,14 +112,7 @@ static void files_of_the_waits_that_began_then(void **state)
 	struct scene *s = *state;
 
 	for (int t = 0; t < 3; t++) {
-		scene_clock(s, t, "node1");
-		if (!t)
-			scene_clock(s, t, "node2");
-		if (!t)
-			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
-		LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0,
-		     .action = t ? 2 : 0, .requested = t ? 3 : -1, .gets = {9, 9},
-		     .wait_us = t ? STAMP(0.5) : 0);
+		sample_of_node1(s, t, 0.5);
 		LINE(t, "node1", .ino = 513, .level = 0, .flags = t == 2 ? 0x443 : 0,
 		     .action = t == 2 ? 2 : 0, .requested = t == 2 ? 3 : -1, .gets = {9, 9},
 		     .wait_us = t == 2 ? STAMP(8) : 0);

@@ -8,6 +8,16 @@
 
 static struct glock_holder a, b;
 
+/* The request waits while the node is frozen. */
+static void granted_after_thaw(struct glock_holder *gh)
+{
+	assert_false(glock_poll(gh));
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	assert_true(glock_poll(gh));
+	rig_dq(gh);
+}
+
 /* During recovery of other nodes, grants are held back. Demotes and holders with RECOVER go on. */
 static void machine_frozen_replies(void **state)
 {
@@ -62,11 +72,7 @@ static void machine_frozen_replies(void **state)
 	rig_nq(&b, gl, GLOCK_SH, GLOCK_RECOVER);
 	assert_true(!glock_poll(&a) && glock_poll(&b));
 	rig_dq(&b);
-	assert_false(glock_poll(&a));
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_true(glock_poll(&a));
-	rig_dq(&a);
+	granted_after_thaw(&a);
 	glock_put(gl);
 	glock_put(other);
 }
@@ -157,11 +163,7 @@ static void machine_thaw_is_left_to_the_work(void **state)
 	rig.lm.events->block(rig.space);
 	rig_run();
 	assert_true(gl->flags & GLOCK__F_FROZEN);
-	assert_false(glock_poll(&a));
-	rig.lm.events->thaw(rig.space);
-	rig_run();
-	assert_true(glock_poll(&a));
-	rig_dq(&a);
+	granted_after_thaw(&a);
 	glock_put(gl);
 }
 

@@ -232,12 +232,20 @@ static void a_waiting_process_is_overtaken_for_the_hold_time_at_most(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+static void stop_after_a_write(struct peer *peer)
+{
+	int status;
+
+	SAME(peer_do(peer, "UPDATE t SET n = 1"), SQLITE_OK);
+	kill(peer->pid, SIGSTOP);
+	SAME(waitpid(peer->pid, &status, WUNTRACED), peer->pid);
+}
+
 /* SQLite repeats the call 14 times for that timeout. */
 static void a_stopped_process_keeps_others_for_their_timeout(void)
 {
 	struct peer peer = peer_start(APP, NULL, 0);
 	int64_t since;
-	int status;
 	sqlite3 *db;
 
 	make_db("app.db");
@@ -245,9 +253,7 @@ static void a_stopped_process_keeps_others_for_their_timeout(void)
 	db = open_db(APP, NULL);
 	sqlite3_busy_timeout(db, 500);
 	SAME(value(db, "SELECT n FROM t"), 0);
-	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
-	kill(peer.pid, SIGSTOP);
-	SAME(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
+	stop_after_a_write(&peer);
 	since = now_us();
 	SAME(sql(db, "UPDATE t SET n = 2") & 0xff, SQLITE_BUSY);
 	CHECK(now_us() - since < 10000000);
@@ -263,16 +269,13 @@ static void without_a_timeout_only_the_first_try_waits_for_a_stopped_process(voi
 {
 	struct peer peer = peer_start(APP, NULL, 0);
 	int64_t since, first, second;
-	int status;
 	sqlite3 *db;
 
 	make_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(value(db, "SELECT n FROM t"), 0);
-	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
-	kill(peer.pid, SIGSTOP);
-	SAME(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
+	stop_after_a_write(&peer);
 	since = now_us();
 	SAME(sql(db, "UPDATE t SET n = 2") & 0xff, SQLITE_BUSY);
 	first = now_us() - since;
