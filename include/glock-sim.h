@@ -45,8 +45,8 @@ struct glock_sim_options {
 	/*
 	 * The simulator kills nodes at random moments, at most so many times. The threads of the
 	 * node stop for ever. Their stacks and the space of the node are gone. The other nodes
-	 * notice the death later. One of them calls recover or recover_node, if its space has such
-	 * a function. The dead node then starts anew, as another member.
+	 * notice the death later. One of them calls recover, if its space has that function. The
+	 * dead node then starts anew, as another member.
 	 */
 	unsigned int deaths;
 	uint64_t steps; /* the run ends with -ETIME after so many steps; 0: 1,000,000 */

@@ -60,8 +60,7 @@
  *		for (int i = 0; i < 1000; i++) {
  *			GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; // its end lets go
  *
- *			glock_holder_init(&gh, gl, GLOCK_EX, 0);
- *			err = glock_nq(&gh);
+ *			err = glock_lock(gl, GLOCK_EX, &gh);
  *			if (err)
  *				break;
  *			dirty = 1;
@@ -99,7 +98,7 @@
  *   space, the program chooses such threads:
  *     - threads of the library, with all signals blocked; see work_threads;
  *     - with GLOCK_SPACE_DISPATCH, each thread in glock_dispatch() or in a function that waits.
- *   callback, demote_ok, dump and lost run on any thread. There are three more exceptions:
+ *   callback, demote_ok, dump, pages and lost run on any thread. There are three more exceptions:
  *     - unlock runs in glock_dq();
  *     - glock_sync() calls xmote_th on its own thread;
  *     - a thread in glock_nq() or glock_wait() may run what its own request needs. That is
@@ -108,17 +107,19 @@
  *   glock_dq() waits. Operations of different glocks may run at the same time. Operations of one
  *   glock that need the bit lock never run at the same time.
  *
- *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
- *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
- *   and the library reports the call.
+ *   callback, demote_ok, dump, pages and lost run under the internal lock of the glock. They must
+ *   return at once and must not call the library. A function that needs the lock returns -EDEADLK
+ *   there, and the library reports the call.
  *
  *   Other threads wait for the thread that runs any other operation. In these operations, a
  *   request that cannot be granted at once returns -EDEADLK. glock_dq_wait(), glock_dispatch() and
  *   glock_space_close() return -EDEADLK there, too.
  *
  *   fork. A space belongs to the process that opened it. In a child process every call returns
- *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
- *   needs no care. A child may open spaces of its own, also if an operation or the log forked it.
+ *   -ECHILD. Calls without an error number do nothing: glock_valid(), glock_owner_died() and
+ *   glock_shrink() return 0, and glock_poll() returns 1. The child must not close the space. The
+ *   exit of the child gives nothing back. exec needs no care. A child may open spaces of its own,
+ *   also if an operation or the log forked it.
  *
  *   Unloading. After dlclose() libglock.so stays loaded, because threads that used it call it once
  *   more when they end. A plug-in with libglock.a in it has to stay loaded, too: link the plug-in
@@ -173,7 +174,8 @@
  *   Waits     The function waits for what its comment names. If nothing limits this wait, it may
  *             last for ever.
  * The comments do not repeat two errors. In a child after fork a function returns -ECHILD. In the
- * operations callback, demote_ok, dump and lost a function that needs a lock returns -EDEADLK.
+ * operations callback, demote_ok, dump, pages and lost a function that needs a lock returns
+ * -EDEADLK.
  */
 #ifndef GLOCK_H
 #define GLOCK_H
@@ -227,29 +229,27 @@ enum glock_type {
 	GLOCK_TYPE_MAX = 32
 };
 
-/* Flags of a request, with GFS2's values. */
-#define GLOCK_TRY 0x0001u        /* do not wait for others: -EAGAIN */
-#define GLOCK_TRY_1CB 0x0002u    /* as TRY, but tell the other nodes that the lock is wanted */
-#define GLOCK_RECOVER 0x0004u    /* be granted even while the lock manager recovers */
-#define GLOCK_ANY 0x0008u        /* with SH or DF: any mode but UN will do */
-#define GLOCK_PRIORITY 0x0010u   /* before all waiters; for journal glocks, during recovery */
-#define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with holders of this node that say the same */
+/* Flags of a request, with GFS2's values, and what a program uses them for. */
+#define GLOCK_TRY 0x0001u        /* an answer without waiting for a holder; see glock_nq() */
+#define GLOCK_TRY_1CB 0x0002u    /* one request, such as for a flock that must not wait */
+#define GLOCK_RECOVER 0x0004u    /* repairs: be granted even while the lock manager recovers */
+#define GLOCK_ANY 0x0008u        /* SH or DF: any mode that is cached, such as for metadata */
+#define GLOCK_PRIORITY 0x0010u   /* a journal in a recovery: before all waiters */
+#define GLOCK_NODE_SCOPE 0x0020u /* EX for several threads that exclude each other by a mutex */
 #define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait later */
-#define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do */
-#define GLOCK_SKIP 0x0100u       /* skip the operations instantiate and lock */
-#define GLOCK_NOPID 0x0200u      /* no owner: the thread that asked may ask again meanwhile */
-#define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
+#define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do; a flock in SH */
+#define GLOCK_SKIP 0x0100u       /* a new or a removed object: skip instantiate and lock */
+#define GLOCK_NOPID 0x0200u      /* a lock that outlives its thread; see below */
+#define GLOCK_NOCACHE 0x0400u    /* a lock that is not needed again: give it back after use */
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
+#define GLOCK_TRY_CACHED 0x1000u /* not of GFS2: only what this node has cached; see glock_nq() */
+#define GLOCK_FLAGS_ALL 0x1fffu  /* the sum of these */
 /*
- * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
- * the same glock again meanwhile. Holders with MOVABLE, NOPID or an owner take the fast path to a
- * cached glock, too. A thread has room for four of them there. Its further requests go by the
- * queue, which takes some thirty times as long.
+ * With NOPID a holder has no owner: any thread may let it go, and the thread that asked may ask for
+ * the same glock again meanwhile. GLOCK_SPACE_CHECK_ORDER leaves such a holder out. Holders with
+ * NOPID or an owner take the fast path to a cached glock, too. A thread has room for four of them
+ * there. Its further requests go by the queue, which takes some thirty times as long.
  */
-#define GLOCK_MOVABLE 0x1000u
-/* Not a flag of GFS2. As TRY, but a lock that another node only caches is free: see glock_nq(). */
-#define GLOCK_TRY_IDLE 0x2000u
-#define GLOCK_FLAGS_ALL 0x3fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -257,7 +257,7 @@ enum glock_type {
 
 /* ---- versions and features ---- */
 
-#define GLOCK_VERSION 0x000100u /* of this header: major, minor, patch, a byte each */
+#define GLOCK_VERSION 0x000200u /* of this header: major, minor, patch, a byte each */
 
 /* Returns the version of the library that runs, as GLOCK_VERSION. At once. */
 unsigned int glock_version(void);
@@ -265,7 +265,8 @@ unsigned int glock_version(void);
 /*
  * Structs with a member size. The program sets size to sizeof(the struct). So a program and a
  * library of different versions fit together. A member that the program does not have counts as 0.
- * A size of 0, or below the size in version 0.1.0, is -EINVAL. The log names the struct. In an
+ * A member that the library does not have must be 0, else glock_space_open() returns -E2BIG.
+ * A size of 0, or below the size in version 0.2.0, is -EINVAL. The log names the struct. In an
  * array each entry has the same size.
  */
 
@@ -318,6 +319,7 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   lock         yes        no          yes         work, or the waiting one
  *   unlock       yes        no          yes         the one in glock_dq()
  *   dump         sometimes  yes         no          any
+ *   pages        sometimes  yes         no          any
  *   callback     sometimes  yes         no          any
  *   lost         sometimes  yes         no          any
  *
@@ -328,8 +330,16 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * message names the type, the number, the operation and the breach. An operation must not:
  *   - drop a lock that it was called with;
  *   - call the library under the spinlock;
- *   - take more than 10 ms under the spinlock;
+ *   - take more than 10 ms of CPU time under the spinlock;
  *   - sleep under the spinlock (the library checks this only with GLOCK_SPACE_CHECK_OPS).
+ *
+ * An operation must return. During an operation the thread cannot be cancelled. If pthread_exit()
+ * or an exception of C++ leaves an operation, it ends there: the operation has failed with
+ * -ENOTRECOVERABLE, the log names it, and the thread goes on. xmote_th and inval then withdraw the
+ * space, because no dirty data may go on unwritten. An exception that no frame of the thread
+ * catches ends the process. A longjmp() must not leave an operation, because the lock then stays as
+ * it is until the process ends. The log names such an operation at the next call of the thread that
+ * is no cached request, or at the end of the thread.
  *
  * The life of a cached object is: instantiate; holders come and go; xmote_th, inval; instantiate
  * again. So read the object in with instantiate, write it with xmote_th, drop it with inval.
@@ -347,6 +357,9 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *                also if the cache is good                            next one runs it again
  *   unlock       when the last holder lets go, if a   left out        -
  *                holder without SKIP was there
+ *
+ * A holder in DF reads metadata only. If it stands under EX or SH of this node, instantiate runs
+ * for it, and again for the next holder in SH or EX.
  *
  * While instantiate or lock runs, all other requests of this node for the glock wait. A try fails
  * meanwhile. NOBLOCK returns -ECHILD if one of the two runs, or would have to run. If the node
@@ -398,10 +411,12 @@ struct glock_ops {
 	 * SKIP. See the table above.
 	 */
 	int (*instantiate)(struct glock_holder *gh);
+	/* Returns how many pages of the object are cached, for a dump. Called as dump is. */
+	unsigned long (*pages)(struct glock *gl);
 };
 
-#define GLOCK_OPS_ASPACE 0x1u    /* dumps count the pages of its glocks; see glock_set_pages() */
-#define GLOCK_OPS_LVB 0x2u       /* its glocks have a value block */
+#define GLOCK_OPS_ASPACE 0x1u /* its glocks have pages, an address space; see pages */
+#define GLOCK_OPS_LVB 0x2u    /* its glocks have a value block */
 /* Only for the program's own types: */
 #define GLOCK_OPS_BY_NUMBER 0x4u /* its glocks are taken in the order of their numbers */
 #define GLOCK_OPS_RECUR 0x8u     /* one owner may ask twice, as with GFS2's flock type */
@@ -448,17 +463,7 @@ struct glock_type_options {
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* waiting for locks in the wrong order is -EDEADLK; slow */
-#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as in Linux 6.1: inodes in use, ticks of hz */
 #define GLOCK_SPACE_CHECK_OPS 0x8u   /* report operations that sleep under the spinlock; costs */
-
-/* A process that uses the same space. */
-struct glock_peer {
-	int64_t pid; /* in its own pid namespace; docs/libglock.md */
-	char comm[16];
-	enum glock_mode mode; /* held or waited for; UN: it recovers what a dead process left */
-	int waits;            /* it waits for that mode, before this node */
-	int stopped, dead;    /* of another pid namespace, only dead is known */
-};
 
 /* A member of a space: a process, or with "dlm" a machine. */
 struct glock_node {
@@ -466,7 +471,7 @@ struct glock_node {
 	uint64_t id;   /* of no other member now or earlier; with "dlm" corosync's node id */
 	uint32_t slot; /* a small number that no other member has now; with "dlm" the id */
 	int self;      /* this process, or this machine */
-	int64_t pid;   /* as in struct glock_peer; 0: a machine */
+	int64_t pid;   /* in its own pid namespace, see docs/libglock.md; 0: a machine */
 	char name[64]; /* of the process; with "dlm" the name in corosync.conf, or "node" and the id
 			*/
 };
@@ -477,12 +482,13 @@ struct glock_space_options {
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;
-	/* The space keeps at most so many idle glocks, each for at most so long. 0: no limit. */
+	/*
+	 * The space keeps at most so many idle glocks, each for at most so long. 0: no limit. While
+	 * a tenth more are cached, because they are still being given back, a request waits if it
+	 * may wait and its lock is not cached. This wait ends after 10 ms.
+	 */
 	size_t cached_max;
 	int64_t cached_age; /* ns; a limit above 13 days has no effect */
-	unsigned int major, minor; /* text: the device's numbers in traces */
-	unsigned int hz;           /* ticks a second for hold times; 0: 1000 */
-	unsigned int trace_order;  /* keep the last 2^trace_order events; 0: none, at most 24 */
 	/*
 	 * Told what went wrong, on any thread, perhaps under internal locks. It must not call the
 	 * library.
@@ -506,14 +512,15 @@ struct glock_space_options {
 	 */
 	const char *dir;
 	/*
-	 * Called once for each death of a process that had this space open. One living process that
+	 * Called once for each death of a process that had this space open. `dead` has the id, slot
+	 * and name with which the member stood in the list of members. One living process that
 	 * gave such a function runs it, on a thread of its own. While no process waits for a lock,
 	 * the call may be delayed until one does. The function may take locks, with GLOCK_RECOVER,
 	 * but must not close the space. Until the function returns, no waiter gets a lock without
 	 * GLOCK_RECOVER. With "dlm": called when a machine left or died, on each of the other
 	 * machines; see docs/cluster.md.
 	 */
-	void (*recover)(void *arg, const struct glock_peer *dead);
+	void (*recover)(void *arg, const struct glock_node *dead);
 	void *recover_arg;
 	/*
 	 * The library runs the work of the space on at most so many threads, 256 at most. 0: 16.
@@ -524,12 +531,6 @@ struct glock_space_options {
 	 * Has no effect with GLOCK_SPACE_DISPATCH.
 	 */
 	size_t work_threads;
-	/*
-	 * As recover, with the same argument, for a program that keeps data for each node. `dead`
-	 * has the id, slot and name with which the member stood in the list of members. If this
-	 * function is given, recover is not called.
-	 */
-	void (*recover_node)(void *arg, const struct glock_node *dead);
 };
 
 /*
@@ -542,9 +543,12 @@ struct glock_space_options {
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
  * missing, and what to do. If the environment has GLOCK_DEBUG=stderr, each message goes to standard
  * error, too, with the process, the time and a newline. Any other value names a file, to which the
- * messages are appended. A setuid program ignores GLOCK_DEBUG.
+ * messages are appended. A link, a file with a second name and a file of another user are refused,
+ * and so is a path with a link of another user. A setuid program ignores GLOCK_DEBUG.
  *   -EINVAL           name or options. The log names the option, its value and its range. If the
  *                     size of the options is too small for a log, no message tells it
+ *   -E2BIG            a struct of a later version has a member that this library does not know. The
+ *                     log names its offset
  *   -EPROTONOSUPPORT  no such lock manager
  *   -ENOMEM, -EMFILE  no memory, too many open files
  *   -EAGAIN           no more threads
@@ -572,7 +576,8 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
  * the library calls nothing back.
  *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
- *   -EBUSY    glocks are still referenced, which the log names; nothing happened
+ *   -EBUSY    glocks are still referenced or held, which the log names with call sites; nothing
+ *             happened
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
@@ -604,11 +609,21 @@ int glock_dispatch(struct glock_space *space);
  * Dirty caches are dropped. The lost operation, called in here, tells the holders. The other nodes
  * treat this node as dead. Every later glock_nq() returns -EIO; glock_dq() and glock_space_close()
  * go on working. Waits for the lock manager to let go. The library withdraws by itself if xmote_th
- * fails outside glock_sync(). A withdrawal is never undone.
+ * fails outside glock_sync(). With "local" it also does so if the file of the space was removed, or
+ * if the file is damaged, so that a lock cannot be given back. A withdrawal is never undone.
+ *
+ * No operation is waited for. While xmote_th or inval runs, the lock stays with this node, as with
+ * a living node. It goes when the operation has returned, or when the process ends. All other locks
+ * go at once. An operation may call this function, and keeps its own lock in the same way. If a
+ * process of the space has the function recover, no lock goes before the last of these operations
+ * has returned. The same holds with "dlm". A new space in place of a removed file knows nothing of
+ * these operations.
  *
  * With "dlm" the same happens when this node loses the cluster, and lasts until the node has the
  * cluster again. Then glock_nq() succeeds again. Locks that were held before stay lost. No holder
- * can use such a lock until its earlier holders have let go.
+ * can use such a lock until its earlier holders have let go. The cluster does not wait for a lost
+ * node: other nodes may have got the locks while xmote_th or inval runs here, see "Fencing" above.
+ * This node itself gives no lock back before these operations have returned.
  */
 void glock_withdraw(struct glock_space *space);
 
@@ -630,6 +645,13 @@ size_t glock_shrink(struct glock_space *space, size_t n);
  */
 int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max);
 
+/*
+ * Stores a number that all processes of the space get, and processes of other spaces do not. Two
+ * containers may have spaces of one name in two directories. With "dlm" all nodes of the cluster
+ * get the number. At once.
+ */
+int glock_space_identity(struct glock_space *space, uint64_t *identity);
+
 /* ---- glocks ---- */
 
 /*
@@ -639,14 +661,13 @@ int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max)
  *   -ENOMEM     no memory
  *   -ESHUTDOWN  the space is being closed
  *
- * The macro passes the call site to glock_get_at(). With GLOCK_DEBUG the space remembers the call
+ * With GLOCK_DEBUG the space remembers the call
  * sites, and glock_space_close() names them in the log if it returns -EBUSY. `where` is kept, not
  * copied: give a literal.
  */
-int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
+#define glock_get(space, type, number, gl) glock_get_at(space, type, number, gl, GLOCK_HERE)
 int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl,
 		 const char *where);
-#define glock_get(space, type, number, gl) glock_get_at(space, type, number, gl, GLOCK_HERE)
 
 /*
  * Gives the reference back. After the last one the program must not use the glock. A lock in a
@@ -673,10 +694,9 @@ void glock_put(struct glock *gl);
 int glock_sync(struct glock *gl);
 int glock_space_sync(struct glock_space *space);
 
-/* Return type, number and space of the glock. At once, in every callback too. */
+/* Return type and number of the glock. At once, in every callback too. */
 unsigned int glock_type_of(const struct glock *gl);
 uint64_t glock_number(const struct glock *gl);
-struct glock_space *glock_space_of(const struct glock *gl);
 
 /*
  * Attach an object of the program to the glock, and return it; NULL at first. Callbacks find the
@@ -688,10 +708,6 @@ struct glock_space *glock_space_of(const struct glock *gl);
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);
 
-/* Say, for dumps only, whether the cache is dirty and how many pages it has. At once. */
-void glock_set_dirty(struct glock *gl, int dirty);
-void glock_set_pages(struct glock *gl, unsigned long pages);
-
 /* ---- holders ---- */
 
 #define GLOCK__TEXT2(x) #x
@@ -699,11 +715,13 @@ void glock_set_pages(struct glock *gl, unsigned long pages);
 #define GLOCK_HERE __FILE__ ":" GLOCK__TEXT(__LINE__)
 
 /*
- * Prepares a request. Must not be called while the holder is queued. Does not touch the glock: the
- * program needs its reference from glock_nq() until glock_dq() returns. glock_nq() reports a wrong
- * mode or wrong flags. The owner of the request is the thread that calls glock_nq(). If a coroutine
- * or a client is the owner, name it by glock_holder_owner(), with any number but 0. Call that
- * function between glock_holder_init() and glock_nq(). At once.
+ * Prepares a request, for glock_nq(). A request without flags needs only glock_lock(), see below.
+ * Must not be called while the holder is queued. If it was, glock_nq() of that thread returns
+ * -EINVAL, and the log names the holder. Does not touch the glock: the program needs its reference
+ * from glock_nq() until glock_dq() returns. glock_nq() reports a wrong mode or wrong flags. The
+ * owner of the request is the thread that calls glock_nq(). If a coroutine or a client is the
+ * owner, name it by glock_holder_owner(), with any number but 0. Call that function between
+ * glock_holder_init() and glock_nq(). At once.
  */
 void glock_holder_init(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
 		       unsigned int flags);
@@ -713,26 +731,35 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * Asks for the lock. Requests are granted in the order of asking. Waits for all earlier requests
  * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
  *
- * With ASYNC, TRY and NOBLOCK: at once, with three exceptions. A try may have to ask the lock
- * manager. A grant of the lock manager is delayed while others recover, until they have
- * recovered, unless with RECOVER. A try runs the operations that the try itself needs. A try waits
- * for no other operation and for no holder. If this node has to give the glock up, a try fails.
+ * With ASYNC and NOBLOCK: at once. No try waits for a holder:
+ *   GLOCK_TRY         waits for one hand-over of an idle lock. Fails with -EBUSY if a holder or an
+ *                     earlier request, here or elsewhere, is in the way, and with -EAGAIN if the
+ *                     wait ended without an answer
+ *   GLOCK_TRY_CACHED  gets only what this node has cached, without a request to the lock manager,
+ *                     or fails with -EAGAIN. At once
+ *   GLOCK_TRY_1CB     makes one request, as GFS2 does for its flocks. Fails with -EAGAIN unless the
+ *                     lock is free or cached here, and demands the lock for a later try
  *
- * With TRY_IDLE the request waits for one hand-over of an idle lock at most. A node without a
- * holder gives the lock up at once, also within its hold time. A holder or an earlier request, here
- * or elsewhere, is in the way: -EBUSY once that node has answered. The wait ends after four
- * hand-overs, as measured for the type: -EAGAIN. But it lasts 50 ms at least and 1 s at most. So
- * -EAGAIN stands for a node that is stopped or dead, or writes back for long. A TRY_IDLE that fails
- * demands the lock, as TRY_1CB does. With "dlm" no node can say that it has a holder, and an idle
- * lock stays for its hold time. There -EAGAIN stands for both, and -EBUSY for this node only.
+ * With GLOCK_TRY a node without a holder gives the lock up at once, also within its hold time. The
+ * wait lasts for four hand-overs at most, as measured for the type, but for 50 ms at least and 1 s
+ * at most. A GLOCK_TRY that fails demands the lock, as TRY_1CB does. By lock manager:
+ *   "local"  -EBUSY once the node with the lock has answered. -EAGAIN stands for a node that is
+ *            stopped or dead, or writes back for long
+ *   "dlm"    No node can say that it has a holder, and an idle lock stays for its hold time.
+ *            -EAGAIN stands for both, and -EBUSY for this node only
+ *   "none"   There is no other node, so that GLOCK_TRY never waits
+ *
+ * A try runs the operations that the try itself needs. Only GLOCK_TRY waits for others, those of a
+ * hand-over. If this node has to give the glock up, the two other tries fail. A grant of the lock
+ * manager is delayed while others recover, until they have recovered, unless with RECOVER.
  *
  * The operations instantiate and lock run before this function returns; with ASYNC, before the
  * request is granted. The error of the operation is the result.
  *   0           granted; with ASYNC: asked for
- *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask.
- *               Also: a stopped process keeps an internal lock of lock manager "local".
- *               TRY_IDLE: no holder is known, but the lock did not come in time
- *   -EBUSY      TRY_IDLE: the lock is in use, or wanted by an earlier request
+ *   -EAGAIN     TRY: no holder is known, but the lock did not come in time. TRY_CACHED, TRY_1CB:
+ *               it would have to wait, or another thread was just about to ask. Each try: a
+ *               stopped process keeps an internal lock of lock manager "local"
+ *   -EBUSY      TRY: the lock is in use, or wanted by an earlier request
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
  *   -ECANCELED  glock_cancel() took the request back
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
@@ -758,13 +785,30 @@ int glock_nq_at(struct glock_holder *gh, const char *where) GLOCK__NO_PLT;
  * There are two waits. If the type has unlock, the last holder waits for a glock_sync() of the
  * glock that goes on. A request whose instantiate or lock runs waits for the operation. With
  * GLOCK_SPACE_DISPATCH these waits dispatch.
- *   -EINVAL  the holder is not queued
+ *   -EINVAL  the holder is not queued, or is a copy, which the log names
  *   -EBUSY   called in the instantiate or lock operation of this holder
  *   -EDEADLK the type has unlock, and the call comes from xmote_th in glock_sync(); still held
- *   -EPERM   another thread asked for the lock, without MOVABLE, NOPID or glock_holder_owner(). Any
+ *   -EPERM   another thread asked for the lock, without NOPID or glock_holder_owner(). Any
  *            thread may let go what an ended thread still holds
  */
 int glock_dq(struct glock_holder *gh) GLOCK__NO_PLT;
+
+/*
+ * glock_lock() asks for the lock in that mode, and glock_unlock() lets it go. These are the calls
+ * for the common case, a request without flags. glock_lock() is glock_holder_init() and then
+ * glock_nq(), with its waits and errors. glock_unlock() is glock_dq().
+ */
+#define glock_lock(gl, mode, gh) glock_lock_at(gl, mode, gh, GLOCK_HERE)
+static inline int glock_lock_at(struct glock *gl, enum glock_mode mode, struct glock_holder *gh,
+				const char *where)
+{
+	glock_holder_init(gh, gl, mode, 0);
+	return glock_nq_at(gh, where);
+}
+static inline int glock_unlock(struct glock_holder *gh)
+{
+	return glock_dq(gh);
+}
 
 /*
  * Lets the lock go as glock_dq() does. Then waits until a demand that is due is met; with NOCACHE,
@@ -841,12 +885,6 @@ int glock_token(const struct glock_holder *gh, uint64_t *token);
  * With "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
-
-/*
- * Stores in peers the processes that the glock's open request waits for: up to max of them, 32 at
- * most. Returns their number, or 0. Only "local" knows them. At once.
- */
-size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max);
 
 /*
  * Return the glock and the mode that the holder was initialized with. After a downgrade the mode is
@@ -1002,15 +1040,6 @@ struct glock_statistics {
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
 
 /*
- * Stores what sbstats has of a type: the first eight members, the other ones are 0. cpu -1 stands
- * for all CPUs. Then counts are sums, and each estimator is the mean over the CPUs that counted,
- * weighted by dcount. At once.
- *   -EINVAL  size, type or CPU
- */
-int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
-			  struct glock_statistics *out);
-
-/*
  * Counts n uses of the glock in that mode that needed no request, because the program kept a holder
  * over several uses of its own. qcount and the published grants grow by n. At once.
  *   -EINVAL  mode: not SH, DF or EX
@@ -1020,104 +1049,26 @@ int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n);
 /* A holder of a glock, or a request that waits. */
 struct glock_holder_info {
 	size_t size;          /* sizeof(struct glock_holder_info) */
-	enum glock_mode mode; /* held or wanted */
+	enum glock_mode mode; /* held or wanted; UN: it recovers what a dead process left */
 	unsigned int flags;   /* GLOCK_ flags of the request; 0 of another node */
 	int waits;            /* it waits */
 	int own;              /* of this process */
-	int64_t pid;          /* own: the thread that asked; else as in struct glock_peer */
-	char comm[16];        /* of that thread, or of the process */
-	uint64_t owner;       /* what glock_holder_owner() named; else 0 */
-	int64_t waited;       /* ns since the request, if it waits; else 0 */
-	const char *where;    /* the call site; NULL of another node */
+	int64_t pid;    /* own: the thread that asked; else the process, as in struct glock_node */
+	char comm[16];  /* of that thread, or of the process */
+	uint64_t owner; /* what glock_holder_owner() named; else 0 */
+	int64_t waited; /* ns since the request, if it waits; else 0 */
+	const char *where; /* the call site; NULL of another node */
+	int stopped, dead; /* another process; of another pid namespace, only dead is known */
 };
 
 /*
  * Stores the holders of the glock and the requests that wait, up to max. Those of this process come
  * first, in the order of their grants and requests. Then come the processes of other nodes that the
- * open request waits for, as glock_in_the_way() knows them. Returns their number, which may be
- * higher than max, or an error. Set the size of the first entry; max may be 0. At once.
+ * open request waits for, up to 32 of them, which only "local" knows. Returns their number, which
+ * may be higher than max, or an error. Set the size of the first entry; max may be 0. At once.
  *   -EINVAL  size, see "Structs with a member size"
  */
 int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max);
-
-/* ---- choice ---- */
-
-#define GLOCK_CHOOSE_TRY 0x1u /* for glock_choose(): the request will have TRY */
-
-/*
- * Returns the index of the glock that a request in this mode gets soonest, of n glocks that serve
- * equally well. The order:
- *   1. A glock that is cached and free on this node, and not slow. The last answer to this thread
- *      comes first. The use time of a slow glock, less half of the deviation, is more than 2.5
- *      times the shortest known one.
- *   2. The glock with the least sum of expected wait and use time. The wait has its deviation
- *      added. Each failed request since the last grant doubles the wait, up to 64 times. So does
- *      each request of this node that waits for the lock manager. An unknown time counts as short.
- *   3. The glock with fewer holders and waiters on this node.
- *
- * With TRY a glock that this node holds or has asked for is left out. So is a glock that refused a
- * try in the last second. Each further refusal doubles that time, up to 8 s.
- *
- * Some answers are for learning. With TRY the glock has an unknown use time, or is slow. That
- * happens once a second, and more often while few use times are known. Without TRY it is a glock of
- * another node, if the glocks of this node are slow or have waiters. An allocator:
- *
- *	do {
- *		i = glock_choose(n, groups, GLOCK_EX, GLOCK_CHOOSE_TRY);
- *		flags = i == -EAGAIN ? 0 : GLOCK_TRY;
- *		if (i == -EAGAIN)
- *			i = glock_choose(n, groups, GLOCK_EX, 0); // wait for the best one
- *		if (i < 0)
- *			return i;
- *		glock_holder_init(&gh, groups[i], GLOCK_EX, flags);
- *		err = glock_nq(&gh);
- *	} while (err == -EAGAIN);
- *
- * If holders on other nodes may keep a glock for long, wait with ASYNC and a deadline, as
- * examples/allocator.c does. The next answer is then another glock.
- *
- * All glocks are of one type and one space. A NULL entry is left out, such as a full group. The
- * program keeps a reference to each glock during the call. The program gives the same array each
- * time, because the thread remembers address and n. Any number of threads may call this function at
- * a time, each also with an array of its own. The function makes no request and changes no lock.
- * At once; the time grows with n, except for most of the answers that repeat the last one.
- *   -EAGAIN  with TRY: no glock is left, or it is time to wait for one
- *   -EINVAL  no glock, glocks of different types or spaces, mode or flags
- *   -EIO     the space is withdrawn, or has lost the cluster
- */
-int glock_choose(size_t n, struct glock *const *glocks, enum glock_mode mode, unsigned int flags);
-
-enum glock_place {
-	GLOCK_PLACE_FREE,     /* cached on this node, and no holder is in the way */
-	GLOCK_PLACE_HELD,     /* cached on this node, behind holders or waiters of this node */
-	GLOCK_PLACE_ELSEWHERE /* a request asks the lock manager */
-};
-
-/* The knowledge of this node about a glock. Times are in ns; -1: not known. */
-struct glock_forecast {
-	size_t size; /* to be set: sizeof(struct glock_forecast) */
-	enum glock_place place;
-	int refused;            /* not 0: glock_choose() with TRY leaves the glock out for now */
-	int64_t wait, wait_var; /* from the request to the grant, and the deviation */
-	int64_t use, use_var;   /* from the grant to the release on this node, 4.29 s at most */
-	uint64_t queue;         /* holders and waiters of this node */
-};
-
-/*
- * Stores the expectations for a request in this mode. A glock without requests of its own has the
- * wait of its type. The use time is known after four measured uses. The library measures some uses
- * that follow an answer of glock_choose(). At once.
- *   -EINVAL  size, see "Structs with a member size"; mode
- */
-int glock_forecast(struct glock *gl, enum glock_mode mode, struct glock_forecast *out);
-
-/*
- * Returns 1 if requests for this glock wait significantly longer than requests for its type, else
- * 0. Significantly means: by more than the root of half the sum of both squared deviations
- * (srttvarb). At once.
- *   -ENODATA  not known: the glock has fewer than 8 requests, or its type has fewer than 16
- */
-int glock_congested(struct glock *gl);
 
 /* ---- text ---- */
 
@@ -1134,18 +1085,6 @@ enum glock_format { GLOCK_FORMAT_LINUX_6_1, GLOCK_FORMAT_LINUX_7_0, GLOCK_FORMAT
  */
 int glock_dump(struct glock_space *space, enum glock_file file, enum glock_format format,
 	       glock_print_fn *print, void *to);
-
-/*
- * Stores the next trace event as text, without a newline, cut off to fit. *cursor is 0 at first.
- * Each reader has a cursor of its own. Readers do not disturb each other or what is traced.
- * At once.
- *   1            an event
- *   0            no event now
- *   -ESTALE      some events were overwritten; go on
- *   -EOPNOTSUPP  trace_order is 0
- */
-int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
-		size_t size);
 
 #pragma GCC visibility pop
 

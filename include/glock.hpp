@@ -7,7 +7,7 @@
  *	std::unique_lock<glocks::holder> guard(lock); // no other process has lock 42 now
  *
  * A holder is one request, so each thread has its own holders, also for one number. The thread that
- * locks a holder unlocks it. With GLOCK_MOVABLE in the flags any thread may. glock.h is the manual
+ * locks a holder unlocks it. With GLOCK_NOPID in the flags any thread may. glock.h is the manual
  * of the functions. The constructors, lock() and the tries throw std::system_error with the errno.
  */
 #ifndef GLOCK_HPP
@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -81,9 +82,19 @@ class holder
 		return err;
 	}
 
+	bool attempt(unsigned int flag, bool *late)
+	{
+		int err = ask(flag);
+
+		if (late)
+			*late = err == -EAGAIN;
+		check(err == -EAGAIN || err == -EBUSY ? 0 : err, "glock_nq");
+		return !err;
+	}
+
       public:
 	holder(const space &in, std::uint64_t number, enum glock_mode mode = GLOCK_EX,
-	       unsigned int type = GLOCK_NONDISK, unsigned int flags = 0)
+	       unsigned int type = GLOCK_INODE, unsigned int flags = 0)
 	    : mode_(mode), flags_(flags)
 	{
 		check(glock_get(in.get(), type, number, &gl_), "glock_get");
@@ -99,25 +110,15 @@ class holder
 	{
 		check(ask(0), "glock_nq");
 	}
-	bool try_lock()
+	/* *late: no user of the lock is known, but the lock did not come in time. See GLOCK_TRY. */
+	bool try_lock(bool *late = nullptr)
 	{
-		int err = ask(GLOCK_TRY);
-
-		check(err == -EAGAIN ? 0 : err, "glock_nq");
-		return !err;
+		return attempt(GLOCK_TRY, late);
 	}
-	/*
-	 * As try_lock(), but a lock that another node only caches is free. *cached: no user of the
-	 * lock is known, but the lock did not come in time. See TRY_IDLE in glock.h.
-	 */
-	bool try_lock_idle(bool *cached = nullptr)
+	/* Makes no request: true only if this node has the lock cached. See GLOCK_TRY_CACHED. */
+	bool try_lock_cached()
 	{
-		int err = ask(GLOCK_TRY_IDLE);
-
-		if (cached)
-			*cached = err == -EAGAIN;
-		check(err == -EAGAIN || err == -EBUSY ? 0 : err, "glock_nq");
-		return !err;
+		return attempt(GLOCK_TRY_CACHED, nullptr);
 	}
 	template <class Clock, class Length>
 	bool try_lock_until(const std::chrono::time_point<Clock, Length> &end)
@@ -176,6 +177,29 @@ class guard : public holder
 	explicit guard(Arguments &&...arguments) : holder(arguments...)
 	{
 		lock();
+	}
+};
+
+/*
+ * An operation of a type that returns an error in place of an exception: the errno of a
+ * std::system_error, ENOMEM of a std::bad_alloc, else EIO.
+ *
+ *	ops.instantiate = glocks::catching<int (*)(glock_holder *), read_in>::call;
+ */
+template <class Function, Function function> struct catching;
+template <class... Arguments, int (*function)(Arguments...)>
+struct catching<int (*)(Arguments...), function> {
+	static int call(Arguments... arguments)
+	{
+		try {
+			return function(arguments...);
+		} catch (const std::system_error &e) {
+			return e.code().value() > 0 ? -e.code().value() : -EIO;
+		} catch (const std::bad_alloc &) {
+			return -ENOMEM;
+		} catch (const std::exception &) {
+			return -EIO;
+		}
 	}
 };
 

@@ -51,4 +51,10 @@ static inline bool glock__is_stopped_state(char state)
 	return state == 'T' || state == 't';
 }
 
+/* Tells whether the thread does not run: it is stopped, frozen, or sleeps in the kernel. */
+static inline bool glock__is_off_cpu_state(char state)
+{
+	return glock__is_stopped_state(state) || state == 'S' || state == 'D';
+}
+
 #endif

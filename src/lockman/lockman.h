@@ -2,6 +2,9 @@
 /*
  * lockman.h - the interface between the glocks and a lock manager: two structs of functions.
  *
+ * struct glock__lm_ops is what a lock manager has to do, struct glock__lm_events what it tells.
+ * Polling, memory and files, at the end, are structs of functions that a lock manager may add.
+ *
  * A lock manager knows nothing of glocks. It has locks on named resources, in the modes of the DLM.
  * It reports the result of each request, and the demands of other nodes. Modes, flags and statuses
  * are those of the DLM, in table.h.
@@ -44,8 +47,13 @@ struct glock__lm_lock {
 	uint8_t tell_at_once; /* the owner wants demands while the lock is held */
 	/* Set by the lock manager: */
 	uint8_t lvb_valid; /* changes when it reads or writes the value block */
-	uint8_t held;      /* with a grant: the owner calls idle() once after the last use */
+	/*
+	 * With a grant: the owner calls idle() once after the last use. The owner sets
+	 * GLOCK__LM_KEPT before leave_but(), and 0 afterwards. An atom.
+	 */
+	uint8_t held;
 };
+#define GLOCK__LM_KEPT 2
 static_assert(sizeof(struct glock__lm_lock) == 8, "each glock has one, so it is small");
 
 /* A process that a request waits for. */
@@ -86,65 +94,28 @@ struct glock__lm_ops {
 	/* The functions below may be NULL. start comes first: the owner is ready for events. */
 	int (*start)(struct glock__lockman *lm);
 	/*
-	 * Between poll_begin and poll_end the calling thread is the one that polls: the lock
-	 * manager wakes no other thread for an event. poll_end delivers each event that came
-	 * meanwhile. poll_begin returns false if another thread polls already: then there is no
-	 * poll_end.
+	 * The node withdraws while operations of the program write under the locks with
+	 * GLOCK__LM_KEPT. These locks stay, as those of a living node. leave_but gives the others
+	 * back as a failed node does, and accepts no request afterwards, as after leave. It may
+	 * keep them all instead. It comes again when a lock is kept no longer, and at the end comes
+	 * leave. NULL: only leave comes, at once.
 	 */
-	bool (*poll_begin)(struct glock__lockman *lm);
-	void (*poll_end)(struct glock__lockman *lm);
-	/* Fetches the events that are there and delivers them, in the calling thread. */
-	void (*poll)(struct glock__lockman *lm);
+	void (*leave_but)(struct glock__lockman *lm);
 	/* The last use of a granted lock has ended; see glock__lm_lock.held. */
 	void (*idle)(struct glock__lockman *lm, struct glock__lm_lock *lk);
-	/*
-	 * Sleeps until the word is not `seen`, or events came, or for no reason. Also ends at the
-	 * deadline (CLOCK_MONOTONIC, ns; 0: none) with -ETIMEDOUT, and after a signal with -EINTR.
-	 * -EBUSY: another thread waits here, so that the caller has to sleep on the word itself. A
-	 * thread that changes the word calls nudge.
-	 */
-	int (*wait)(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
-	void (*nudge)(struct glock__lockman *lm, void *word);
 	/*
 	 * Stores the fencing token of a lock held in EX. The token came with the grant, and is
 	 * higher than each token that came with EX before. -EIO: this node cannot go on, and has
 	 * lost the lock. Blocks for a few instructions only.
 	 */
 	int (*token)(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token);
+	/* Stores up to max members, this node included. Returns their number, even above max. */
+	size_t (*nodes)(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
 	/* Stores the peers that the open request waits for. Returns their number. */
 	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			     struct glock__lm_peer *out, size_t max);
-	/*
-	 * Looks for memory after lock() returned -ENOSPC, `waited` ns after the first time. Asks
-	 * the owner, and then the other nodes, to give idle locks back (the event give_back).
-	 * Returns the time in ns after which the owner asks for the lock again. 0: no memory will
-	 * come. At once.
-	 */
-	int64_t (*make_room)(struct glock__lockman *lm, unsigned int type, uint64_t number,
-			     int64_t waited);
-	/*
-	 * Returns the part of the lock manager's memory that the lock is in, below 32. Only locks
-	 * of one part make room for each other. NULL: there is one part, 0.
-	 */
-	unsigned int (*part)(struct glock__lockman *lm, unsigned int type, uint64_t number);
-	/* The owner has served the event give_back for a part, and gives n locks back. */
-	void (*gave_back)(struct glock__lockman *lm, unsigned int part, size_t n);
-	/*
-	 * Optional, or -EOPNOTSUPP. file: opens a new, empty file of this node for reading and
-	 * writing, in a place where readers find it. The caller closes the file. alive: returns a
-	 * descriptor that a child may inherit. It gives no access to the space, so the child may be
-	 * of another user. For the other nodes this node lives while a process has it open. It
-	 * belongs to the lock manager, and exec closes it unless the caller changes that.
-	 */
-	int (*file)(struct glock__lockman *lm);
-	int (*alive)(struct glock__lockman *lm);
-	/* Looks whether the space is still there. If not, the event gone has come. */
-	bool (*is_there)(struct glock__lockman *lm);
-	/*
-	 * Stores the members of the space, this node included, up to max. Returns their number,
-	 * which may be higher.
-	 */
-	size_t (*nodes)(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
+	/* Stores a text that tells the space from others of its name. NULL: there are none. */
+	void (*identity)(const struct glock__lockman *lm, char *text, size_t size);
 	/* Returns the path of the space's file. */
 	const char *(*path)(const struct glock__lockman *lm);
 };
@@ -182,12 +153,21 @@ struct glock__lm_events {
 	 */
 	void (*lost)(void *owner);
 	void (*back)(void *owner);
+	/*
+	 * Tells whether the owner has dropped caches without writing them, because the node failed.
+	 * Then unlock gives no lock back: only leave and the end of lost tell other nodes of it.
+	 */
+	bool (*has_failed)(void *owner);
+	/*
+	 * After lost: tells whether operations of the program still write under locks that were
+	 * lost. The lock manager gives no lock back until they have ended.
+	 */
+	bool (*writes)(void *owner);
 	/* No holder may be granted until resume. The locks that are held stay valid. */
 	void (*pause)(void *owner);
 	void (*resume)(void *owner);
 	/* A node died: the program repairs its data. Grants wait until this returns. */
-	void (*recover)(void *owner, const struct glock__lm_peer *dead,
-			const struct glock__lm_node *node);
+	void (*recover)(void *owner, const struct glock__lm_node *dead);
 	/*
 	 * Optional: memory for locks is short in these parts (a bit each). The owner gives idle
 	 * locks of these parts back, the oldest first, and calls gave_back() for each part. The
@@ -198,9 +178,15 @@ struct glock__lm_events {
 	void (*control)(void *owner);
 };
 
-/* The first member of each lock manager. */
+/*
+ * The first member of each lock manager. The lock manager sets ops and the parts that it has. The
+ * owner sets events and owner before start.
+ */
 struct glock__lockman {
 	const struct glock__lm_ops *ops;
+	const struct glock__lm_polling *polling; /* NULL: events come on threads of their own */
+	const struct glock__lm_memory *memory;   /* NULL: memory for locks does not run short */
+	const struct glock__lm_files *files;     /* NULL: the space has no place for files */
 	const struct glock__lm_events *events;
 	void *owner;
 	unsigned int value_len; /* bytes of a value block that the owner may use; 0: all */
@@ -211,6 +197,65 @@ struct glock__lockman {
 	uint32_t wake_up;
 	/* Two words that differ when events wait for poll(). NULL: events come without poll(). */
 	const uint32_t *bell;
+};
+
+/* ---- optional parts ---- */
+
+/* Threads of the owner fetch the events. */
+struct glock__lm_polling {
+	/*
+	 * Between begin and end the calling thread is the one that polls: the lock manager wakes no
+	 * other thread for an event. end delivers each event that came meanwhile. begin returns
+	 * false if another thread polls already: then there is no end.
+	 */
+	bool (*begin)(struct glock__lockman *lm);
+	void (*end)(struct glock__lockman *lm);
+	/* Fetches the events that are there and delivers them, in the calling thread. */
+	void (*poll)(struct glock__lockman *lm);
+	/*
+	 * Sleeps until the word is not `seen`, or events came, or for no reason. Also ends at the
+	 * deadline (CLOCK_MONOTONIC, ns; 0: none) with -ETIMEDOUT, and after a signal with -EINTR.
+	 * -EBUSY: another thread waits here, so that the caller has to sleep on the word itself. A
+	 * thread that changes the word calls nudge.
+	 */
+	int (*wait)(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
+	void (*nudge)(struct glock__lockman *lm, void *word);
+};
+
+/* Memory for locks is limited, and locks that nodes give back make room. */
+struct glock__lm_memory {
+	/*
+	 * Looks for memory after lock() returned -ENOSPC, `waited` ns after the first time. Asks
+	 * the owner, and then the other nodes, to give idle locks back (the event give_back).
+	 * Returns the time in ns after which the owner asks for the lock again. 0: no memory will
+	 * come. At once.
+	 */
+	int64_t (*make_room)(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			     int64_t waited);
+	/*
+	 * Returns the part of the lock manager's memory that the lock is in, below 32. Only locks
+	 * of one part make room for each other. NULL: there is one part, 0.
+	 */
+	unsigned int (*part)(struct glock__lockman *lm, unsigned int type, uint64_t number);
+	/* The owner has served the event give_back for a part, and gives n locks back. */
+	void (*gave_back)(struct glock__lockman *lm, unsigned int part, size_t n);
+};
+
+/* The space has files on this machine. Only file has to be there. */
+struct glock__lm_files {
+	/*
+	 * Opens a new, empty file of this node for reading and writing, in a place where readers
+	 * find it. The caller closes the file. -EOPNOTSUPP: there is no such place.
+	 */
+	int (*file)(struct glock__lockman *lm);
+	/*
+	 * Returns a descriptor that a child may inherit. It gives no access to the space, so the
+	 * child may be of another user. For the other nodes this node lives while a process has it
+	 * open. It belongs to the lock manager, and exec closes it unless the caller changes that.
+	 */
+	int (*alive)(struct glock__lockman *lm);
+	/* Looks whether the space is still there. If not, the event gone has come. */
+	bool (*is_there)(struct glock__lockman *lm);
 };
 
 static inline bool glock__lm_rung(const uint32_t bell[2])

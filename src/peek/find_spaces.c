@@ -4,8 +4,9 @@
  */
 #include "find_spaces.h"
 
-#include "lockman/local/local_look.h"
+#include "base/clean.h"
 #include "base/proc.h"
+#include "lockman/local/local_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,10 @@
 #define HANGS_NS 1000000000ll
 /* A running node answers within milliseconds. A node without a CPU just now answers later. */
 #define ANSWER_NS 2000000000ll
+
+/* The share of one user, if there are several: of lines, and of bytes that are read. */
+enum { SHARE_LISTED = 1 << 12 };
+#define SHARE_READ (1ull << 30)
 
 const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
     [GLOCK__NODE_OK] = "ok",
@@ -86,21 +91,22 @@ static void look_at_work(struct glock__found_node *node, const struct glock__seg
 		node->condition = GLOCK__NODE_WITHDRAWN;
 }
 
-/* process: the node's process lives; alive: that, or an heir keeps the node alive. */
-static void look_at_process(struct glock__found_node *node, bool alive, bool process)
+/*
+ * process: the node's process lives; alive: that, or an heir keeps the node alive. head: what the
+ * node publishes, or NULL.
+ */
+static void look_at_process(const struct glock__proc_ns *ns, struct glock__found_node *node,
+			    bool alive, bool process, const struct glock__segment_head *head)
 {
-	struct glock__proc_ns ns;
-
-	glock__proc_namespaces(&ns);
-	node->elsewhere = node->pid_namespace && node->pid_namespace != ns.pid;
+	node->elsewhere = node->pid_namespace && node->pid_namespace != ns->pid;
 	if (!alive)
 		node->condition = GLOCK__NODE_DEAD;
 	else if (!process)
 		node->condition = GLOCK__NODE_INHERITED;
-	else if (is_stopped(&ns, node))
+	else if (is_stopped(ns, node))
 		node->condition = GLOCK__NODE_STOPPED;
-	else if (node->peek)
-		look_at_work(node, glock__peek_head(node->peek));
+	else if (head)
+		look_at_work(node, head);
 	if (node->elsewhere && !*node->why)
 		snprintf(node->why, sizeof(node->why), "pid %ld in another pid namespace",
 			 (long)node->pid);
@@ -111,6 +117,9 @@ static void look_at_process(struct glock__found_node *node, bool alive, bool pro
 struct looking {
 	struct glock__find_spaces *s;
 	const char *only;
+	int dir; /* the open directory of the space */
+	struct glock__proc_ns ns;
+	struct glock__segment_head head; /* of the node that was read last */
 	int err;
 };
 
@@ -118,9 +127,7 @@ struct looking {
 static void copy_clean(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from);
-	for (char *c = to; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	glock__clean(to, strlen(to));
 }
 
 static int by_slot(const void *a, const void *b)
@@ -153,20 +160,88 @@ static struct glock__found_node *new_node(struct looking *l, struct glock__found
 	return node;
 }
 
-static void open_node(struct looking *l, struct glock__found_node *node, const char *path)
+/* ---- what each user's files may take ---- */
+
+/*
+ * Returns the user that the share belongs to. Another user may have given the file a second name in
+ * a directory, and then the owner of the directory answers for it.
+ */
+static uid_t owner_of(const struct glock__found_space *space)
 {
-	node->path = strdup(path);
-	if (node->path)
-		node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
-	else
+	return space->links > 1 ? space->dir.st_uid : space->uid;
+}
+
+/* Root and the reader hide nothing from themselves. */
+static bool is_free(uid_t uid)
+{
+	return !uid || uid == geteuid();
+}
+
+static struct glock__share *share_of(const struct glock__find_spaces *s, uid_t uid)
+{
+	for (size_t i = 0; i < s->n_shares; i++)
+		if (s->shares[i].uid == uid)
+			return &s->shares[i];
+	return NULL;
+}
+
+static struct glock__share *new_share(struct looking *l, uid_t uid)
+{
+	struct glock__share *more = reallocarray(l->s->shares, l->s->n_shares + 1, sizeof(*more));
+
+	if (!more) {
 		l->err = -ENOMEM;
+		return NULL;
+	}
+	l->s->shares = more;
+	more += l->s->n_shares++;
+	*more = (struct glock__share){.uid = uid};
+	return more;
+}
+
+/* Counts a space or a node. Returns false if the owner's share of the list is used up. */
+static bool may_list(struct looking *l, uid_t uid)
+{
+	struct glock__share *share = share_of(l->s, uid);
+
+	share = share ? share : new_share(l, uid);
+	if (!share)
+		return false;
+	if (share->listed < SHARE_LISTED || is_free(uid))
+		share->listed++;
+	else
+		share->left_out++;
+	return !share->left_out;
+}
+
+/* Returns what stands in the head of a segment, or NULL. */
+static const struct glock__segment_head *read_head(struct looking *l,
+						   struct glock__found_node *node, const char *file)
+{
+	struct glock__peek *peek;
+	struct stat st;
+
+	node->file = strdup(file);
+	if (!node->file)
+		l->err = -ENOMEM;
+	node->error = fstatat(l->dir, file, &st, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+	if (!node->error)
+		node->error = glock__peek_open(&peek, l->dir, file);
+	if (node->error)
+		return NULL;
+	node->inode = st.st_ino;
+	l->head = *glock__peek_head(peek);
+	glock__peek_close(peek);
+	return &l->head;
 }
 
 static void add_node(const struct glock__local_node *from, void *arg)
 {
 	struct looking *l = arg;
-	struct glock__found_node *node = new_node(l, &l->s->spaces[l->s->n - 1]);
+	struct glock__found_space *space = &l->s->spaces[l->s->n - 1];
+	struct glock__found_node *node;
 
+	node = !l->err && may_list(l, owner_of(space)) ? new_node(l, space) : NULL;
 	if (!node)
 		return;
 	node->slot = from->slot;
@@ -174,9 +249,8 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	node->started = from->start;
 	node->pid_namespace = from->pid_namespace;
 	copy_clean(node->command, sizeof(node->command), from->comm);
-	if (*from->file)
-		open_node(l, node, from->file);
-	look_at_process(node, from->alive, from->process);
+	look_at_process(&l->ns, node, from->alive, from->process,
+			*from->file ? read_head(l, node, from->file) : NULL);
 }
 
 /* Stats the directory of a path with a slash. */
@@ -213,7 +287,7 @@ static bool is_wanted(const struct looking *l, const char *name, const char *pat
 }
 
 static struct glock__found_space *new_space(struct looking *l, const char *name, const char *path,
-					     const char *lockman)
+					    const char *lockman)
 {
 	struct glock__found_space *space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
 
@@ -232,6 +306,13 @@ static struct glock__found_space *new_space(struct looking *l, const char *name,
 	return space;
 }
 
+/* Tells whether the error means that there is no space, or none for this user. */
+static bool is_no_space(int err)
+{
+	return err == -EPROTO || err == -EACCES || err == -EPERM || err == -ENOENT ||
+	       err == -ELOOP || err == -ENXIO;
+}
+
 static void add_space(const struct glock__local_space *from, void *arg)
 {
 	struct looking *l = arg;
@@ -244,12 +325,17 @@ static void add_space(const struct glock__local_space *from, void *arg)
 		return;
 	space->uid = from->uid;
 	space->gid = from->gid;
-	n = glock__local_each_node(from->path, add_node, l);
+	space->links = from->links;
+	space->dir = from->dir_st;
+	l->dir = from->dir;
+	n = may_list(l, owner_of(space)) ? glock__local_each_node(from, add_node, l) : -EPROTO;
 	if (n == -EPROTONOSUPPORT) {
 		space->other_version = true;
-	} else if (n < 0) {
-		l->s->n--; /* not a space, or not readable for this user */
+	} else if (n < 0 && is_no_space(n)) {
+		l->s->n--;
 		free(space->path);
+	} else if (n < 0) {
+		space->error = n;
 	} else if (space->n_nodes) {
 		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
 	}
@@ -263,38 +349,47 @@ static void add_outside(const struct glock__node_file *from, void *arg)
 {
 	struct looking *l = arg;
 	struct glock__found_space *space = NULL;
+	const struct glock__segment_head *head;
 	struct glock__found_node *node;
 	char path[GLOCK__LOCAL_PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(from->path, ',') - from->path),
 		 from->path);
+	if (!is_wanted(l, from->space, path) ||
+	    !may_list(l, from->links > 1 ? from->dir_st.st_uid : from->uid))
+		return;
 	for (size_t i = 0; i < l->s->n; i++)
 		if (!strcmp(l->s->spaces[i].path, path))
 			space = &l->s->spaces[i];
-	if (!space && is_wanted(l, from->space, path))
+	if (!space)
 		space = new_space(l, from->space, path, from->lockman);
-	node = space ? new_node(l, space) : NULL;
-	if (!node)
+	if (!space)
 		return;
 	space->uid = from->uid;
 	space->gid = from->gid;
+	space->links = from->links;
+	space->dir = from->dir_st;
+	l->dir = from->dir;
+	node = new_node(l, space);
+	if (!node)
+		return;
 	node->pid = from->pid;
-	open_node(l, node, from->path);
-	if (node->peek) {
-		node->started = glock__peek_head(node->peek)->started;
-		node->pid_namespace = glock__peek_head(node->peek)->pid_namespace;
-		copy_clean(node->command, sizeof(node->command),
-			   glock__peek_head(node->peek)->command);
+	head = read_head(l, node, strrchr(from->path, '/') + 1);
+	if (head) {
+		node->started = head->started;
+		node->pid_namespace = head->pid_namespace;
+		copy_clean(node->command, sizeof(node->command), head->command);
 	}
-	look_at_process(node, from->alive, from->alive);
+	look_at_process(&l->ns, node, from->alive, from->alive, head);
 }
 
 int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 {
-	struct looking l = {s, name, 0};
+	struct looking l = {.s = s, .only = name};
 	int n;
 
 	*s = (struct glock__find_spaces){0};
+	glock__proc_namespaces(&l.ns);
 	n = glock__local_each_space(NULL, add_space, &l);
 	if (n >= 0)
 		n = glock__local_each_outside(add_outside, &l);
@@ -306,15 +401,45 @@ int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 void glock__found_free(struct glock__find_spaces *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		for (size_t j = 0; j < s->spaces[i].n_nodes; j++) {
-			glock__peek_close(s->spaces[i].nodes[j].peek);
-			free(s->spaces[i].nodes[j].path);
-		}
+		for (size_t j = 0; j < s->spaces[i].n_nodes; j++)
+			free(s->spaces[i].nodes[j].file);
 		free(s->spaces[i].nodes);
 		free(s->spaces[i].path);
 	}
 	free(s->spaces);
+	free(s->shares);
 	*s = (struct glock__find_spaces){0};
+}
+
+/* Opens the directory in which the space was found. */
+static int open_dir(const struct glock__found_space *space)
+{
+	const char *file;
+
+	return glock__local_open_dir(space->path, &space->dir, &file);
+}
+
+int glock__found_open(const struct glock__find_spaces *s, const struct glock__found_space *space,
+		      const struct glock__found_node *node, struct glock__peek **peek)
+{
+	struct glock__share *share = share_of(s, owner_of(space));
+	int dir = node->error ? node->error : open_dir(space), fd, err;
+	struct stat st;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, node->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	close(dir);
+	if (!err && st.st_ino != node->inode)
+		err = -ENOENT; /* the node left, and another one has its place */
+	if (err && fd >= 0)
+		close(fd);
+	if (!err)
+		err = glock__peek_open_fd(peek, fd);
+	if (!err && s->n_shares > 1 && !is_free(share->uid))
+		glock__peek_count(*peek, &share->read, SHARE_READ);
+	return err;
 }
 
 bool glock__default_dir_refused(char *why, size_t size)
@@ -330,25 +455,32 @@ bool glock__default_dir_refused(char *why, size_t size)
 }
 
 /* Rings the node's bell. A node without a bell looks by itself every now and then. */
-static int ring_control(const struct glock__found_space *space,
+static int ring_control(const struct glock__found_space *space, int dir,
 			const struct glock__found_node *node)
 {
 	return strcmp(space->lockman, "local")
 		   ? 0
-		   : glock__local_ring_control(space->path, node->slot);
+		   : glock__local_ring_control(dir, strrchr(space->path, '/') + 1, node->slot);
 }
 
-int glock__found_trace(const struct glock__found_space *space,
-			const struct glock__found_node *node, int64_t until)
+int glock__found_trace(const struct glock__found_space *space, const struct glock__found_node *node,
+		       int64_t until)
 {
-	int err = glock__peek_trace_until(node->path, until);
+	int dir = node->file ? open_dir(space) : node->error, err;
 
-	return err ? err : ring_control(space, node);
+	if (dir < 0)
+		return dir;
+	err = glock__peek_trace_until(dir, node->file, until);
+	if (!err)
+		err = ring_control(space, dir, node);
+	close(dir);
+	return err;
 }
 
-int glock__found_demote(const struct glock__found_space *space,
-			 const struct glock__found_node *node, unsigned int type, uint64_t number,
-			 enum glock_mode to)
+/* Asks the node, and waits for its answer. */
+static int demote_in(const struct glock__found_space *space, int dir,
+		     const struct glock__found_node *node, unsigned int type, uint64_t number,
+		     enum glock_mode to)
 {
 	const struct timespec ms = {0, 1000000};
 	int64_t end = now_ns() + ANSWER_NS;
@@ -356,12 +488,12 @@ int glock__found_demote(const struct glock__found_space *space,
 	int err;
 
 	/* Another reader's request is done in a moment. */
-	while ((err = glock__peek_demote(node->path, type, number, to, &asked)) == -EAGAIN &&
+	while ((err = glock__peek_demote(dir, node->file, type, number, to, &asked)) == -EAGAIN &&
 	       now_ns() < end)
 		nanosleep(&ms, NULL);
 	if (err)
 		return err == -EAGAIN ? -ETIMEDOUT : err;
-	err = ring_control(space, node);
+	err = ring_control(space, dir, node);
 	for (bool answered = false; !err && !answered;) {
 		answered = glock__peek_answered(&asked, &err);
 		if (!answered && now_ns() >= end)
@@ -373,7 +505,27 @@ int glock__found_demote(const struct glock__found_space *space,
 	return err;
 }
 
+int glock__found_demote(const struct glock__found_space *space,
+			const struct glock__found_node *node, unsigned int type, uint64_t number,
+			enum glock_mode to)
+{
+	int dir = node->file ? open_dir(space) : node->error, err;
+
+	if (dir < 0)
+		return dir;
+	err = demote_in(space, dir, node, type, number, to);
+	close(dir);
+	return err;
+}
+
 int glock__found_remove(const struct glock__found_space *space)
 {
-	return glock__local_remove(space->path);
+	const char *file;
+	int dir = glock__local_open_dir(space->path, &space->dir, &file), err;
+
+	if (dir < 0)
+		return dir;
+	err = glock__local_remove(dir, file);
+	close(dir);
+	return err;
 }

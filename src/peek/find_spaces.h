@@ -7,7 +7,7 @@
  * With lock manager local, a space is a file in a directory of its owner. The segment of a node
  * lies beside that file. Its name is the same name, a comma and the node's number. While a node's
  * process lives, it has a lock on the byte of that number in the file. An heir has a lock on
- * another file (local_impl.h). A reader can ask for such locks without taking them. They mean the
+ * another file (local_layout.h). A reader can ask for such locks without taking them. They mean the
  * same in all namespaces.
  *
  * Numbers of processes do not. Of a process in another pid namespace a reader cannot tell whether
@@ -20,6 +20,7 @@
 
 #include "peek.h"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum glock__condition {
@@ -41,9 +42,9 @@ struct glock__found_node {
 	uint64_t pid_namespace; /* 0: not known */
 	bool elsewhere;         /* in another pid namespace: here no process has this number */
 	char command[16];
-	char *path;               /* its file, or NULL */
-	struct glock__peek *peek; /* its segment; NULL: it cannot be read, see error */
-	int error;
+	char *file; /* its segment, in the directory of the space; NULL: there is none */
+	ino_t inode;
+	int error; /* 0: the segment can be read; see glock__found_open() */
 	enum glock__condition condition;
 	char why[96]; /* more about the condition, or "" */
 };
@@ -53,16 +54,32 @@ struct glock__found_space {
 	char lockman[12];
 	/* The path of its file. Without lock manager local: the beginning of its nodes' files. */
 	char *path;
+	struct stat dir; /* its directory, as it was when the space was found */
 	uid_t uid;
 	gid_t gid;
+	nlink_t links;
 	bool other_version;              /* of glock: its content cannot be read */
+	int error;                       /* 0, or why its nodes cannot be listed */
 	struct glock__found_node *nodes; /* by slot */
 	size_t n_nodes;
+};
+
+/*
+ * The part of a look that the files of one user take. It is limited for all users but root and the
+ * reader, so that no user hides the spaces of the others.
+ */
+struct glock__share {
+	uid_t uid;
+	size_t listed;   /* spaces and nodes */
+	size_t left_out; /* more of them, which are not listed */
+	uint64_t read;   /* see glock__peek_count(); an atom */
 };
 
 struct glock__find_spaces {
 	struct glock__found_space *spaces; /* by name */
 	size_t n;
+	struct glock__share *shares; /* one for each user that has a space */
+	size_t n_shares;
 };
 
 /*
@@ -74,6 +91,15 @@ int glock__find_spaces(struct glock__find_spaces *s, const char *name);
 void glock__found_free(struct glock__find_spaces *s);
 
 /*
+ * Opens the segment of a node. The caller reads and closes it before it opens the next one, because
+ * a space may have more nodes than a process may have open files. Returns 0 or a negative errno.
+ * A read ends with -EDQUOT if the owner's share of reading is used up, and other users have spaces,
+ * too. Several threads may call this.
+ */
+int glock__found_open(const struct glock__find_spaces *s, const struct glock__found_space *space,
+		      const struct glock__found_node *node, struct glock__peek **peek);
+
+/*
  * Tells whether the user's default directory is left out, because another user made it. Writes why.
  */
 bool glock__default_dir_refused(char *why, size_t size);
@@ -82,8 +108,8 @@ bool glock__default_dir_refused(char *why, size_t size);
  * Asks a node to trace until that time (CLOCK_MONOTONIC, ns; 0: no more), and rings its bell. Needs
  * the right to write to the node's file and to the space's file.
  */
-int glock__found_trace(const struct glock__found_space *space,
-			const struct glock__found_node *node, int64_t until);
+int glock__found_trace(const struct glock__found_space *space, const struct glock__found_node *node,
+		       int64_t until);
 
 /*
  * Asks a node to demote a glock to that mode. The node does that once its holders are gone and the
@@ -91,8 +117,8 @@ int glock__found_trace(const struct glock__found_space *space,
  * answer, because it is stopped or hangs. It demotes the glock when it goes on.
  */
 int glock__found_demote(const struct glock__found_space *space,
-			 const struct glock__found_node *node, unsigned int type, uint64_t number,
-			 enum glock_mode to);
+			const struct glock__found_node *node, unsigned int type, uint64_t number,
+			enum glock_mode to);
 
 /*
  * Removes a space without living nodes, and all that belongs to it. -EBUSY: a node lives in it or

@@ -2,8 +2,9 @@
 /* peek.c - opens a segment, reads its head and its areas; see peek.h. */
 #include "peek_impl.h"
 
+#include "base/clean.h"
 #include "base/proc.h"
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ enum {
 	CHUNK = 256 * 1024,
 	TRIES = 16,     /* for a record that changes during the read */
 	PATIENCE = 256, /* yields for records that stay half written */
+	CALL = 512,     /* a call takes about as long as a copy of so many bytes */
 };
 
 static const struct {
@@ -52,6 +54,8 @@ ssize_t glock__peek_at(const struct glock__peek *p, void *buf, size_t size, uint
 {
 	size_t got = 0;
 
+	if (p->read && __atomic_add_fetch(p->read, size + CALL, __ATOMIC_RELAXED) > p->most)
+		return -EDQUOT;
 	while (got < size) {
 		ssize_t n = pread(p->fd, (char *)buf + got, size - got, (off_t)(at + got));
 
@@ -69,9 +73,7 @@ ssize_t glock__peek_at(const struct glock__peek *p, void *buf, size_t size, uint
 void glock__peek_clean(char *text, size_t size)
 {
 	text[size - 1] = '\0';
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	glock__clean(text, strlen(text));
 }
 
 /* ---- the head ------------------------------------------------------------------------------ */
@@ -143,19 +145,16 @@ int glock__peek_open_fd(struct glock__peek **out, int fd)
 {
 	struct glock__peek *p = calloc(1, sizeof(*p));
 	struct glock__proc_ns ns;
-	int err = -ENOMEM;
+	int err;
 
 	if (!p) {
 		close(fd);
-		return err;
+		return -ENOMEM;
 	}
 	glock__proc_namespaces(&ns);
 	p->clock_ahead = ns.clock;
 	p->fd = fd;
-	p->chunk = malloc(CHUNK);
-	p->again = malloc(CHUNK);
-	if (p->chunk && p->again)
-		err = glock__peek_head_anew(p);
+	err = glock__peek_head_anew(p);
 	if (err) {
 		glock__peek_close(p);
 		return err;
@@ -169,6 +168,12 @@ int glock__peek_open(struct glock__peek **out, int dirfd, const char *path)
 	int fd = openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
 	return fd < 0 ? -errno : glock__peek_open_fd(out, fd);
+}
+
+void glock__peek_count(struct glock__peek *p, uint64_t *read, uint64_t most)
+{
+	p->read = read;
+	p->most = most;
 }
 
 void glock__peek_close(struct glock__peek *p)
@@ -255,6 +260,10 @@ int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_t
 	uint64_t used = a->used;
 	size_t size = CHUNK - CHUNK % stride;
 
+	p->chunk = p->chunk || !used ? p->chunk : malloc(CHUNK);
+	p->again = p->again || !used ? p->again : malloc(CHUNK);
+	if (used && (!p->chunk || !p->again))
+		return -ENOMEM;
 	for (uint64_t at = 0; at < used; at += size) {
 		size_t want;
 		ssize_t n, m;

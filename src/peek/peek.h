@@ -16,8 +16,8 @@
 #ifndef GLOCK__PEEK_H
 #define GLOCK__PEEK_H
 
-#include "glock/stats/dump.h"
 #include "glock/publish/segment.h"
+#include "glock/stats/dump.h"
 #include "glock/trace/trace.h"
 
 #include <stdbool.h>
@@ -33,6 +33,12 @@ struct glock__peek;
 int glock__peek_open(struct glock__peek **out, int dirfd, const char *path);
 int glock__peek_open_fd(struct glock__peek **out, int fd); /* takes over fd */
 void glock__peek_close(struct glock__peek *p);
+
+/*
+ * Counts in *read what is read from now on, in bytes; each call costs some more. Several threads
+ * may count there. Above `most` a read ends with -EDQUOT.
+ */
+void glock__peek_count(struct glock__peek *p, uint64_t *read, uint64_t most);
 
 /* Returns the head, checked, of the time of the last glock__peek_read() or of opening. */
 const struct glock__segment_head *glock__peek_head(const struct glock__peek *p);
@@ -78,15 +84,15 @@ void glock__peek_histograms(struct glock__peek *p, unsigned int type,
 /*
  * peek_ask.c: asks the process to trace until that time, or to demote a glock as if another node
  * wanted it. Needs the right to write to the file of the process. The caller rings the bell after
- * that: see find_spaces.h. -EAGAIN: another process is asking.
+ * that: see find_spaces.h. The file is in that directory. -EAGAIN: another process is asking.
  */
-int glock__peek_trace_until(const char *path, int64_t until);
+int glock__peek_trace_until(int dir, const char *file, int64_t until);
 struct glock__peek_asked {
 	int fd;
 	uint32_t number;
 };
-int glock__peek_demote(const char *path, unsigned int type, uint64_t number, enum glock_mode to,
-		       struct glock__peek_asked *asked);
+int glock__peek_demote(int dir, const char *file, unsigned int type, uint64_t number,
+		       enum glock_mode to, struct glock__peek_asked *asked);
 /* Tells whether the request is done. Sets *error to the answer. */
 bool glock__peek_answered(struct glock__peek_asked *asked, int *error);
 void glock__peek_ask_end(struct glock__peek_asked *asked);

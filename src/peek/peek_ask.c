@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /* Opens the file for writing, if it is a segment. */
-static int open_segment(const char *path)
+static int open_segment(int dir, const char *file)
 {
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	uint64_t magic;
 	uint32_t version;
 
@@ -51,9 +51,9 @@ static int64_t time_there(int fd, int64_t t)
 	return (int64_t)((uint64_t)t + (uint64_t)ahead - (uint64_t)ns.clock);
 }
 
-int glock__peek_trace_until(const char *path, int64_t until)
+int glock__peek_trace_until(int dir, const char *file, int64_t until)
 {
-	int fd = open_segment(path), err;
+	int fd = open_segment(dir, file), err;
 
 	if (fd < 0)
 		return fd;
@@ -66,14 +66,14 @@ int glock__peek_trace_until(const char *path, int64_t until)
 
 #define AT(member) offsetof(struct glock__segment_head, demote.member)
 
-int glock__peek_demote(const char *path, unsigned int type, uint64_t number, enum glock_mode to,
-		       struct glock__peek_asked *asked)
+int glock__peek_demote(int dir, const char *file, unsigned int type, uint64_t number,
+		       enum glock_mode to, struct glock__peek_asked *asked)
 {
 	const struct glock__segment_demote d = {.number = number, .type = type, .to = (uint32_t)to};
 	uint32_t n = 0;
 	int err = 0;
 
-	asked->fd = open_segment(path);
+	asked->fd = open_segment(dir, file);
 	if (asked->fd < 0)
 		return asked->fd;
 	if (flock(asked->fd, LOCK_EX | LOCK_NB))

@@ -20,10 +20,12 @@ struct glock__peek {
 	struct glock__busy_record *more;
 	struct glock__lent_record *lent;
 	size_t n_holders, n_extras, n_more, n_lent;
+	size_t given; /* holders that glocks got */
 	size_t room_holders, room_extras, room_more, room_lent;
 	bool no_memory;
 	struct glock__peek_counts counts;
 	char *chunk, *again;
+	uint64_t *read, most;  /* see glock__peek_count(); NULL: no limit */
 	unsigned int patience; /* so many more times this read waits for a writer */
 };
 

@@ -8,10 +8,11 @@
  */
 #include "peek_impl.h"
 
+#include "base/clean.h"
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
 #include "glock/core/slab.h"
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,9 +145,7 @@ static void clean_object(struct glock__segment_extra *e)
 		next = nl ? nl + 1 : end;
 		if (*line != ' ' || !nl)
 			continue;
-		for (char *c = line; c < nl; c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';
+		glock__clean(line, (size_t)(nl - line));
 		memmove(to, line, (size_t)(next - line));
 		to += next - line;
 	}
@@ -257,7 +256,7 @@ static int read_sparse(struct glock__peek *p)
 {
 	int err;
 
-	p->n_holders = p->n_extras = p->n_more = p->n_lent = 0;
+	p->given = p->n_holders = p->n_extras = p->n_more = p->n_lent = 0;
 	p->no_memory = false;
 	err = glock__peek_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
 	if (!err)
@@ -289,7 +288,12 @@ struct reading {
 	void *arg;
 };
 
-static void find_holders(const struct glock__peek *p, struct glock__peek_glock *gl)
+/*
+ * A name has one glock, or two if the glock moved during the read. So all glocks together get each
+ * holder twice at most. Otherwise a file in which all glocks and holders have one name would make a
+ * square of steps.
+ */
+static void find_holders(struct glock__peek *p, struct glock__peek_glock *gl)
 {
 	size_t low = 0, high = p->n_holders;
 
@@ -303,10 +307,13 @@ static void find_holders(const struct glock__peek *p, struct glock__peek_glock *
 			high = mid;
 	}
 	gl->holders = p->holders + low;
+	if (p->given > p->n_holders)
+		return;
 	while (low + gl->n_holders < p->n_holders &&
 	       !compare_names(gl->holders[gl->n_holders].type, gl->holders[gl->n_holders].number,
 			      gl->r.type, gl->r.number))
 		gl->n_holders++;
+	p->given += gl->n_holders;
 }
 
 static bool take_record(struct glock__peek *p, char *record, bool torn, void *arg)

@@ -4,7 +4,7 @@
  */
 #include "peek.h"
 
-#include "glock/base/type.h"
+#include "glock/base/mode.h"
 
 #include <errno.h>
 #include <inttypes.h>

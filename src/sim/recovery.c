@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recovery.c - runs the function recover or recover_node of a program, once for each death.
+ * recovery.c - runs the function recover of a program, once for each death.
  *
  * A death goes this way:
  *
@@ -29,8 +29,8 @@ struct recovery {
 
 static bool has_function(const struct node *nd)
 {
-	return nd->space && (nd->space->recover || nd->space->recover_node) &&
-	       !atom_load8(&nd->space->closing) && !atom_load8(&nd->space->withdrawn);
+	return nd->space && nd->space->recover && !atom_load8(&nd->space->closing) &&
+	       !atom_load8(&nd->space->withdrawn);
 }
 
 /* Returns the node that is to recover, by chance, or NULL. Stores whether a node lives. */
@@ -64,10 +64,8 @@ static void recovery_main(void *arg)
 	struct glock__sim *sim = r->run->sim;
 	struct node *nd = r->by;
 	struct glock__lockman *lm = nd->space->lm;
-	struct glock__lm_peer peer = {.dead = true};
 
-	memcpy(peer.comm, r->dead.name, sizeof(peer.comm) - 1);
-	lm->events->recover(lm->owner, &peer, &r->dead);
+	lm->events->recover(lm->owner, &r->dead);
 	recovery_free(r);
 	nd->recovers--;
 	glock__sim_go_on(sim);

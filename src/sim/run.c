@@ -6,8 +6,8 @@
  * happen next, chance takes one. The library is the one that ships, built with GLOCK_ATOM_HOOKS, so
  * that tasks stop at its atomics.
  */
-#include "glock/core/log.h"
-#include "glock/publish/thread.h"
+#include "glock/core/space.h"
+#include "glock/fast/thread.h"
 #include "glock/space/open.h"
 
 #include "run_impl.h"

@@ -3,7 +3,7 @@
  * run_impl.h - a run of the simulator for programs, from the inside.
  *
  *   run.c       nodes, steps, and the functions of glock-sim.h
- *   recovery.c  the functions recover and recover_node of a program, after deaths
+ *   recovery.c  the function recover of a program, after deaths
  */
 #ifndef GLOCK__SIM_RUN_H
 #define GLOCK__SIM_RUN_H

@@ -3,7 +3,7 @@
  * task.c - runs, stops and ends simulated threads, at sleeps and at the library's atomics.
  */
 #include "base/atom.h"
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 
 #include "fiber.h"
 #include "task.h"

@@ -34,11 +34,11 @@ struct task {
 	void *arg;
 	unsigned int node;
 	unsigned int cpu;
-	bool daemon;           /* may wait for ever */
-	int64_t at;            /* when it goes on; INT64_MAX: at a wake-up */
-	uint32_t *word;        /* the word for which it waits */
-	int result;            /* of the wait */
-	uint32_t *delayed;     /* its last light store, if no other task sees that yet; or NULL */
+	bool daemon;       /* may wait for ever */
+	int64_t at;        /* when it goes on; INT64_MAX: at a wake-up */
+	uint32_t *word;    /* the word for which it waits */
+	int result;        /* of the wait */
+	uint32_t *delayed; /* its last light store, if no other task sees that yet; or NULL */
 	uint32_t delayed_value;
 	struct glock__tls tls; /* the library's data about this thread */
 };

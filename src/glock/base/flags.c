@@ -73,7 +73,7 @@ static const struct letter *const glock_letters[GLOCK__TEXT_FORMAT_MAX] = {
 
 /* The letter p is of 6.1 only. Later kernels have no such request. */
 static const struct letter holder_letters[] = {
-    {GLOCK_TRY, 't', false},
+    {GLOCK_TRY | GLOCK_TRY_CACHED | GLOCK__TRY_NOQUEUE, 't', false},
     {GLOCK_TRY_1CB, 'T', false},
     {GLOCK_RECOVER, 'e', false},
     {GLOCK_ANY, 'A', false},

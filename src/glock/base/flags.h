@@ -43,6 +43,13 @@ enum glock__hflag {
 	GLOCK__H_WAIT = 1u << 17,   /* queued, and neither granted nor failed */
 };
 
+/*
+ * GFS2's own try: one request that the lock manager refuses rather than queues. A bit of a holder's
+ * flags, which a program cannot set: its tries are those of glock.h. Tests and the replay of
+ * recorded events ask in this way.
+ */
+#define GLOCK__TRY_NOQUEUE 0x20000000u
+
 /* The kernel whose text is printed. The formats differ in letters. */
 enum glock__text_format {
 	GLOCK__LINUX_6_1,

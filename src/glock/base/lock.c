@@ -8,7 +8,18 @@
  */
 #include "lock.h"
 
-enum { SPINS = 64 };
+#include <sched.h>
+#include <unistd.h>
+
+enum { SPINS = 64, YIELDS = 64, SLEEP_US = 20 };
+
+void glock__back_off(unsigned int turn)
+{
+	if (turn < YIELDS)
+		sched_yield();
+	else
+		usleep(SLEEP_US);
+}
 
 int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline)
 {

@@ -7,8 +7,8 @@
  */
 #include "tls.h"
 
-#include "lock.h"
 #include "base/proc.h"
+#include "lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ void glock__tls_renew(void)
 	tls->id.entered = NULL;
 	tls->id.recovers = NULL;
 	tls->id.spinlocked = NULL;
-	tls->id.spinlocked_op = NULL;
+	tls->id.op = (struct glock__in_op){0};
 	tls->deferred = (struct glock__deferred){0};
 }
 

@@ -39,24 +39,34 @@ struct glock__entered {
 	const struct glock__entered *outer;
 };
 
+/*
+ * An operation of a type that runs. The stack of the operation is below the address `frame`. A
+ * frame that calls the library from above it is not inside the operation: a longjmp() left it.
+ */
+struct glock__in_op {
+	const struct glock *gl; /* NULL: the thread is in no operation */
+	const char *name;
+	const void *frame;
+};
+
 /* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
-	uint32_t number;       /* see glock__thread_number(); 0: none yet */
-	uint32_t generation;   /* of the process, when the library read tid and name */
-	pid_t tid;             /* 0: not read yet */
+	uint32_t number;     /* see glock__thread_number(); 0: none yet */
+	uint32_t generation; /* of the process, when the library read tid and name */
+	pid_t tid;           /* 0: not read yet */
 	char name[16];
 	/*
 	 * The generation of the process to which the members below and struct glock__deferred
 	 * belong; see glock__tls_check().
 	 */
 	uint32_t process;
-	unsigned int working;  /* how deep the thread is in the work of spaces */
-	struct glock__worker *worker; /* a thread of the library that runs work; or NULL */
+	unsigned int working;                 /* how deep the thread is in the work of spaces */
+	struct glock__worker *worker;         /* a thread of the library that runs work; or NULL */
 	const struct glock__entered *entered; /* the requests whose operation the thread runs */
-	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
+	const void *recovers; /* the space whose recover callback the thread runs, or NULL */
 	/* The glock under whose spinlock an operation runs, or NULL. */
 	const struct glock *spinlocked;
-	const char *spinlocked_op; /* the name of that operation */
+	struct glock__in_op op; /* the innermost operation in which the thread is */
 };
 
 /*
@@ -67,7 +77,7 @@ struct glock__identity {
 struct glock__deferred {
 	const struct glock *locked; /* the glock whose lock the thread took last and has, or NULL */
 	struct glock__busy *busy;   /* the busy part of that glock */
-	struct glock *gl;     /* the glock whose work the thread runs, see inline_work.c; or NULL */
+	struct glock *gl; /* the glock whose work the thread runs, see inline_work.c; or NULL */
 	const struct glock__holder *own; /* with gl, the request for which it waits; or NULL */
 	const struct glock *with_ops; /* gl, if its type has operations that may block; or NULL */
 	struct glock *asking; /* the glock for which the thread makes a request now, or NULL */
@@ -77,7 +87,7 @@ struct glock__deferred {
 	uint8_t bast_mode;           /* the mode that the bast asks for */
 	bool queued;                 /* the thread has queued work of gl */
 	bool leaves;                 /* other threads are to run that work */
-	bool polls;                  /* poll_begin() of the lock manager returned true */
+	bool polls;                  /* polling->begin() of the lock manager returned true */
 	int64_t moment;              /* the time of what the thread does for gl; 0: not read yet */
 };
 

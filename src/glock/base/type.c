@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* type.c - see type.h. */
-#include "type.h"
-
+/* type.c - see mode.h. */
 #include "mode.h"
 
 #include <assert.h>

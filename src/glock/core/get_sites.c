@@ -2,7 +2,7 @@
 /*
  * get_sites.c - a hash table from glocks to the call sites of glock_get().
  */
-#include "get_sites.h"
+#include "hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

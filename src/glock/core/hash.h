@@ -76,4 +76,18 @@ void glock__hash_add(struct glock_space *space, struct glock *gl);
 void glock__hash_remove(struct glock_space *space, struct glock *gl);
 void glock__hash_free(struct glock_space *space);
 
+/* ---- get_sites.c: where the program got its glocks ---- */
+
+struct glock__get_sites *glock__get_sites_new(void); /* NULL: no memory */
+void glock__get_sites_free(struct glock__get_sites *sites);
+
+/* Counts a reference. Without memory the table misses this call site. */
+void glock__get_sites_add(struct glock__get_sites *sites, const struct glock *gl,
+			  const char *where);
+/* Counts that a reference goes, while the glock is still there. */
+void glock__get_sites_drop(struct glock__get_sites *sites, const struct glock *gl);
+/* Writes the call sites as text, cut off to fit: "a.c:12, b.c:7 (3 times)". */
+void glock__get_sites_print(struct glock__get_sites *sites, const struct glock *gl, char *buf,
+			    size_t size);
+
 #endif

@@ -2,7 +2,7 @@
 /*
  * log.c - messages of a space to the program.
  */
-#include "log.h"
+#include "space.h"
 
 #include "internal.h"
 
@@ -24,6 +24,16 @@ void glock__log(struct glock_space *space, const char *fmt, ...)
 	space->log(space->log_arg, message);
 }
 
+size_t glock__unknown_member(const void *at, size_t size, size_t known)
+{
+	const unsigned char *bytes = at;
+
+	for (size_t i = known; i < size; i++)
+		if (bytes[i])
+			return i;
+	return 0;
+}
+
 int glock__check_size(struct glock_space *space, const char *name, size_t size, size_t first)
 {
 	if (size >= first)
@@ -40,7 +50,47 @@ int glock__not_owner(const struct glock__holder *gh)
 	glock__log(gl_space(gh->gl),
 		   "glock %u:%" PRIu64
 		   " taken at %s: another thread releases the holder; release it in the "
-		   "thread that took it, or take it with GLOCK_MOVABLE",
+		   "thread that took it, or take it with GLOCK_NOPID",
 		   gh->gl->type, gh->gl->number, gh->where);
 	return -EPERM;
+}
+
+int glock__not_here(const struct glock__holder *gh)
+{
+	glock__log(gl_space(gh->gl),
+		   "glock %u:%" PRIu64
+		   " taken at %s: the holder is a copy; keep a holder at its address from "
+		   "glock_nq() until glock_dq() has returned",
+		   gh->gl->type, gh->gl->number, gh->where);
+	return -EINVAL;
+}
+
+/*
+ * A longjmp() goes up the stack by less than LEFT_BYTES. A call from farther away is from another
+ * stack, as of a coroutine inside an operation.
+ */
+enum { LEFT_BYTES = 1 << 20 };
+
+/* Tells whether the caller is not inside the operation that the thread began. */
+static bool has_left(const struct glock__in_op *op)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here > (uintptr_t)op->frame && here - (uintptr_t)op->frame < LEFT_BYTES;
+}
+
+void glock__check_left(bool ends)
+{
+	struct glock__in_op *op = &glock__tls()->id.op;
+	const struct glock *gl = op->gl;
+
+	if (!gl || (!ends && !has_left(op)))
+		return;
+	op->gl = NULL;
+	if (gl_space(gl)->generation == glock__generation())
+		glock__log(gl_space(gl),
+			   "glock %u:%" PRIu64
+			   " (%s): operation %s was left by longjmp(), so the lock stays as it is "
+			   "until the process ends; return from the operation instead",
+			   gl->type, gl->number, gl_type(gl)->info.name, op->name);
 }

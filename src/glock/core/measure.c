@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* measure.c - see measure.h. */
-#include "measure.h"
+/* measure.c - see notify.h. */
+#include "notify.h"
 
 #include "glock/stats/choice.h"
 

@@ -20,6 +20,7 @@
 #define GLOCK__NOTIFY_H
 
 #include "internal.h"
+#include "lent.h"
 
 enum glock__notify { GLOCK__NOTIFY_NONE, GLOCK__NOTIFY_WAITING, GLOCK__NOTIFY_FINISHED };
 
@@ -42,5 +43,35 @@ GLOCK__COLD void glock__notify_finish(struct glock__holder *gh, uint32_t state);
 void glock__notify_end(struct glock__holder *gh);
 /* Takes the first request from the list. Returns NULL if the list is empty. */
 struct glock__holder *glock__notify_take(struct glock_notifier *n);
+
+/* ---- measure.c: use times ---- */
+
+/*
+ * Has the next use measured, if none is measured now. With `again` forgets the earlier ones. Does
+ * nothing without a lent record.
+ */
+void glock__measure_next(struct glock *gl, bool again);
+
+void glock__measure_granted(struct glock *gl, const struct glock__holder *gh);
+void glock__measure_released(struct glock *gl);
+
+/* For each holder that is granted, and for each one that leaves the list. */
+GLOCK__INLINE void glock__measure_begin(struct glock *gl, const struct glock__holder *gh)
+{
+	if (__builtin_expect(gl_busy(gl)->measure_next, 0))
+		glock__measure_granted(gl, gh);
+}
+
+GLOCK__INLINE void glock__measure_end(struct glock *gl, const struct glock__holder *gh)
+{
+	if (__builtin_expect(gl_busy(gl)->measured == gh, 0))
+		glock__measure_released(gl);
+}
+
+/* ---- order.c: the order of locks ---- */
+
+/* Remembers the holder. Logs a request that is against the order, and returns -EDEADLK. */
+int glock__order_check(struct glock *gl, struct glock__holder *gh);
+void glock__order_forget(struct glock_space *space, struct glock__holder *gh);
 
 #endif

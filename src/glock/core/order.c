@@ -11,9 +11,9 @@
  * A try cannot deadlock, and neither can an asynchronous request that is given up in time. They are
  * not checked, but later requests are checked against the locks that they got.
  */
-#include "order.h"
+#include "notify.h"
 
-#include "log.h"
+#include "space.h"
 
 #include <errno.h>
 

@@ -5,10 +5,9 @@
 #ifndef GLOCK__SPACE_H
 #define GLOCK__SPACE_H
 
-#include "glock/base/list.h"
 #include "glock/base/lock.h"
-#include "glock/base/type.h"
-#include "glock/stats/lent_record.h"
+#include "glock/base/mode.h"
+#include "glock/stats/record.h"
 #include "glock/stats/stats.h"
 #include "glock/trace/trace.h"
 #include "lockman/lockman.h"
@@ -28,7 +27,7 @@ struct glock__type {
 	int64_t hold_max;   /* the same; never 0 */
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
-	bool fast; /* glocks of this type may take the fast path */
+	bool fast;    /* glocks of this type may take the fast path */
 	bool has_ops; /* a change of state may call an operation that may block */
 	/* Of glock_choose(); atoms. The shortest known use time, 0: none; when to explore next. */
 	uint64_t shortest_use, explore_at, fetch_at;
@@ -52,7 +51,8 @@ struct glock__env {
 	void (*start)(void *arg, void (*fn)(struct glock_space *space), struct glock_space *space);
 	void (*join)(void *arg, struct glock_space *space);
 	void *arg;
-	struct glock__mem *mem; /* the memory of records; NULL: private memory */
+	struct glock__mem *mem;    /* the memory of records; NULL: private memory */
+	unsigned int major, minor; /* of the device in traces: the replay has the kernel's */
 };
 
 /*
@@ -78,7 +78,7 @@ struct glock_space {
 	struct glock__lock lock;
 	struct glock__part parts[GLOCK__PARTS];
 	uint32_t n_glocks;
-	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
+	uint32_t alive; /* glocks not freed yet, dead ones included; a futex */
 	struct glock__hash_line *hash[GLOCK__HASH_PIECES];
 	uint32_t lines;               /* of the table of glocks; an atom */
 	uint8_t look_locked;          /* look-ups need the lock of the part now; an atom */
@@ -88,13 +88,12 @@ struct glock_space {
 	struct glock__thread *threads; /* under threads_lock, see thread.h */
 	uint32_t ended;                /* so many of them belong to ended threads */
 	bool fast;                     /* no option of this space forbids the fast path */
-	bool bias;                     /* words may get a bias, see bias.h */
+	uint8_t bias;                  /* words may get a bias, see bias.h; an atom */
 	uint32_t bias_base;            /* where an open word begins to count grants, see word.h */
 	uint64_t bias_not_before;      /* an atom; no bias begins before that time */
 
 	char name[65];
-	unsigned int flags; /* GLOCK_SPACE_ */
-	unsigned int major, minor, hz;
+	unsigned int flags;  /* GLOCK_SPACE_ */
 	uint32_t generation; /* of the process that opened it; a forked child has another one */
 	struct glock__type types[GLOCK_TYPE_MAX];
 	struct glock__env env;
@@ -112,8 +111,7 @@ struct glock_space {
 	void *log_arg;
 	struct glock__debug *debug;         /* the log of GLOCK_DEBUG; NULL: none */
 	struct glock__get_sites *get_sites; /* with GLOCK_DEBUG; else NULL */
-	void (*recover)(void *arg, const struct glock_peer *dead);
-	void (*recover_node)(void *arg, const struct glock_node *dead);
+	void (*recover)(void *arg, const struct glock_node *dead);
 	void *recover_arg;
 	/*
 	 * The states of a space. Each is an atom; several may be set at a time.
@@ -137,8 +135,10 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
-	uint32_t short_of; /* parts of the lock manager that need memory; see lru.c */
-	uint8_t write_failed;      /* xmote_th failed once: close says so */
+	uint32_t writers;     /* lost locks under which operations still write; an atom */
+	uint32_t leaves;      /* reasons to leave the lock manager, see glock__leave(); an atom */
+	uint32_t short_of;    /* parts of the lock manager that need memory; see lru.c */
+	uint8_t write_failed; /* xmote_th failed once: close says so */
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 
 	struct {
@@ -148,6 +148,7 @@ struct glock_space {
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
 		uint32_t hand;        /* the next glock of a walk through the list; 0: no walk */
+		uint32_t leaving;     /* glocks that a limit gave up, but are cached; an atom */
 	} lru;
 	struct {
 		struct glock__lock lock;
@@ -210,5 +211,37 @@ GLOCK__INLINE int64_t glock__now(struct glock_space *space)
 {
 	return space->env.now ? space->env.now(space->env.arg) : glock__clock();
 }
+
+/* ---- log.c: messages for the program ---- */
+
+struct glock__holder;
+
+GLOCK__COLD void glock__log(struct glock_space *space, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Checks the member size of a public struct. `first` is the size that the struct had in its first
+ * version: see GLOCK__FIRST_SIZE. Returns 0, or -EINVAL with a message. A size of 0 would switch
+ * off in silence all that the program set.
+ */
+int glock__check_size(struct glock_space *space, const char *name, size_t size, size_t first);
+
+/*
+ * Checks the rest of a public struct, of a later version, behind the `known` bytes. Returns 0, or
+ * the offset of the first byte there that is not 0.
+ */
+size_t glock__unknown_member(const void *at, size_t size, size_t known);
+
+/* Returns the size of a struct whose last member was `last`. */
+#define GLOCK__FIRST_SIZE(type, last) \
+	(offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+
+/* Logs an operation that the thread, which calls the library or ends, left by longjmp(). */
+GLOCK__COLD void glock__check_left(bool ends);
+
+/* Logs that the caller is not the owner. Returns -EPERM. */
+GLOCK__COLD int glock__not_owner(const struct glock__holder *gh);
+/* Logs that the lock was not taken with the holder at this address. Returns -EINVAL. */
+GLOCK__COLD int glock__not_here(const struct glock__holder *gh);
 
 #endif

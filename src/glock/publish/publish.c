@@ -9,8 +9,7 @@
 #include "publish.h"
 
 #include "base/proc.h"
-
-#include "thread.h"
+#include "glock/base/lock.h"
 
 #include <errno.h>
 #include <stdio.h>

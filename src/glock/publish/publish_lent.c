@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish_lent.c - see publish_lent.h.
+ * publish_lent.c - see publish_space.h.
  *
  * A type has several parts of its histograms, so that threads on different CPUs do not write to one
  * cache line. The parts are made at the first time that is counted for the type, because most
  * programs use few types.
  */
-#include "publish_lent.h"
+#include "publish_space.h"
 
 #include "base/cpu.h"
 #include "glock/core/lent.h"

@@ -10,7 +10,6 @@
 #include "publish_space.h"
 
 #include "publish.h"
-#include "thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,17 +17,16 @@
 
 int glock__alive_fd(struct glock_space *space)
 {
-	const struct glock__lm_ops *ops = space->lm->ops;
+	const struct glock__lm_files *files = space->lm->files;
 
-	return ops->alive ? ops->alive(space->lm) : -EOPNOTSUPP;
+	return files && files->alive ? files->alive(space->lm) : -EOPNOTSUPP;
 }
 
 /* ---- the space ----------------------------------------------------------------------------- */
 
 int glock__publish_open(struct glock_space *space)
 {
-	const struct glock__lm_ops *ops = space->lm->ops;
-	int fd = ops->file ? ops->file(space->lm) : -EOPNOTSUPP;
+	int fd = space->lm->files ? space->lm->files->file(space->lm) : -EOPNOTSUPP;
 
 	if (fd < 0)
 		return fd == -EOPNOTSUPP ? 0 : fd;
@@ -51,9 +49,9 @@ void glock__publish_ready(struct glock_space *space)
 	snprintf(h->lockman, sizeof(h->lockman), "%s", space->lm->ops->name);
 	h->opened = glock__now(space);
 	h->flags = space->flags;
-	h->major = space->major;
-	h->minor = space->minor;
-	h->hz = space->hz;
+	h->major = space->env.major;
+	h->minor = space->env.minor;
+	h->hz = GLOCK__HZ;
 	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		const struct glock__type *t = &space->types[i];
 
@@ -112,41 +110,28 @@ void glock__publish_work(struct glock_space *space, const struct glock__running 
 
 /* ---- holders ------------------------------------------------------------------------------- */
 
-/*
- * A thread keeps the place of its last holder for its next one, and needs no lock for that. A
- * thread keeps at most one place. Returns NULL if this thread has no part in the space.
- */
-static struct glock__thread *with_spare(struct glock_space *space)
-{
-	struct glock__thread *t = glock__tls()->fast.thread;
-
-	return t && atom_load_ptr(&t->space) == space ? t : NULL;
-}
-
 /* Sets *where to the call site in the text of the place, or to NULL. */
-static uint32_t get_place(struct glock_space *space, const char **where)
+static uint32_t get_place(struct glock_space *space, struct glock__spare *spare, const char **where)
 {
-	struct glock__thread *t = glock__thread_in(space);
-	uint32_t place = t ? t->spare : GLOCK__UNPUBLISHED;
+	uint32_t place = spare ? spare->place : GLOCK__UNPUBLISHED;
 
 	*where = NULL;
 	if (!place)
 		return glock__publisher_get(space->publisher, GLOCK__AREA_HOLDERS);
-	*where = t->spare_where;
-	t->spare = GLOCK__UNPUBLISHED;
+	*where = spare->where;
+	spare->place = GLOCK__UNPUBLISHED;
 	return place;
 }
 
-static void put_place(struct glock_space *space, uint32_t place, const char *where)
+static void put_place(struct glock_space *space, struct glock__spare *spare, uint32_t place,
+		      const char *where)
 {
-	struct glock__thread *t = with_spare(space);
-
-	if (!t || t->spare) {
+	if (!spare || spare->place) {
 		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, place);
 		return;
 	}
-	t->spare = place;
-	t->spare_where = where;
+	spare->place = place;
+	spare->where = where;
 }
 
 static struct glock__segment_holder *published_holder(struct glock_space *space,
@@ -179,7 +164,7 @@ static void write_state(struct glock__segment_holder *h, const struct glock__hol
 	h->granted = granted;
 }
 
-void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
+void glock__publish_queued(struct glock *gl, struct glock__holder *gh, struct glock__spare *spare)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__segment_holder *h;
@@ -188,7 +173,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	gh->published = GLOCK__UNPUBLISHED;
 	if (!space->publisher)
 		return;
-	gh->published = get_place(space, &where);
+	gh->published = get_place(space, spare, &where);
 	h = published_holder(space, gh);
 	if (!h)
 		return;
@@ -219,7 +204,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 	glock__publish_end(&h->seq);
 }
 
-void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
+void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh, struct glock__spare *spare)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__segment_holder *h = published_holder(space, gh);
@@ -229,7 +214,7 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 	glock__publish_begin(&h->seq);
 	h->type = GLOCK__SEGMENT_FREE;
 	glock__publish_end(&h->seq);
-	put_place(space, gh->published, gh->where);
+	put_place(space, spare, gh->published, gh->where);
 	gh->published = GLOCK__UNPUBLISHED;
 }
 
@@ -305,8 +290,6 @@ void glock__publish_gone(struct glock *gl)
 
 /* ---- the trace ----------------------------------------------------------------------------- */
 
-enum { TRACE_ORDER = 14 }; /* the ring for readers keeps 2^TRACE_ORDER events */
-
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order)
 {
 	struct glock__publisher *p = space->publisher;
@@ -319,24 +302,4 @@ struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int 
 		return NULL;
 	glock__publisher_head(p)->trace_order = order;
 	return glock__ring_over(memory, order);
-}
-
-struct glock__ring *glock__publish_traced(struct glock_space *space)
-{
-	uint32_t none = 0;
-	int64_t until;
-	bool traced;
-
-	if (!space->publisher)
-		return NULL;
-	until = (int64_t)atom_load64(space->trace_until);
-	traced = until && until >= glock__now(space);
-	if (traced != atom_load32(&space->traced))
-		glock__threads_trace(space, traced);
-	if (!traced)
-		return NULL;
-		/* One thread makes the ring. The others go on without a ring meanwhile. */
-	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))
-		atom_store_ptr(&space->live_ring, glock__publish_ring(space, TRACE_ORDER));
-	return atom_load_ptr(&space->live_ring);
 }

@@ -7,6 +7,7 @@
 #define GLOCK__PUBLISH_SPACE_H
 
 #include "glock/core/internal.h"
+#include "segment.h"
 
 /* Returns the lock manager's descriptor (alive in lockman.h), or negative errno. */
 int glock__alive_fd(struct glock_space *space);
@@ -37,10 +38,12 @@ void glock__publish_work(struct glock_space *space, const struct glock__running 
 /*
  * Under gl->lock. The first is called when the holder was queued, the last when the holder leaves
  * the list. The second is called before the holder's state changes, or after its mode changed.
+ * spare: see glock__spare_of().
  */
-void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
+void glock__publish_queued(struct glock *gl, struct glock__holder *gh, struct glock__spare *spare);
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);
-void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
+void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh,
+			     struct glock__spare *spare);
 /* Under gl->lock. Called after a wait ended, and before the glock is freed. */
 void glock__publish_wait(struct glock *gl, int64_t ns);
 void glock__publish_gone(struct glock *gl);
@@ -55,22 +58,35 @@ GLOCK__INLINE void glock__publish_waited(struct glock *gl, int64_t ns)
 /* Returns a ring for 2^order events that readers can see, or NULL. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
 /*
- * Returns that ring while a reader wants to see trace events. The process notices at its next event
- * that a reader begins or is gone. A reader rings the bell to be noticed earlier.
- */
-GLOCK__COLD struct glock__ring *glock__publish_traced(struct glock_space *space);
-/* Tells whether glock__publish_traced() has to be asked. */
-GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
-{
-	return space->trace_until &&
-	       (atom_load64(space->trace_until) || atom_load32(&space->traced));
-}
-
-/*
  * Publishes the text of the dump operation about the object of the glock. Under gl->lock. If the
  * text does not fit, only whole lines are kept. len is the length of text, at most one byte too
  * long.
  */
 void glock__publish_object_text(struct glock *gl, const char *text, size_t len);
+
+/* ---- publish_lent.c ---- */
+
+/* Gives the record of a glock a place in the segment, or puts the place back. */
+void glock__publish_lent(struct glock *gl);
+void glock__publish_lent_gone(struct glock *gl);
+/* Publishes a policy that changed. */
+void glock__publish_policy(struct glock *gl);
+
+void glock__count_granted(struct glock *gl, enum glock_mode mode, int64_t n);
+void glock__count_time(struct glock *gl, enum glock__histogram which, int64_t ns);
+
+/* Counts n grants in that mode, in the record of the glock only. */
+GLOCK__INLINE void glock__publish_granted(struct glock *gl, enum glock_mode mode, int64_t n)
+{
+	if (gl_busy(gl)->lent)
+		glock__count_granted(gl, mode, n);
+}
+
+/* Counts a time, in the histogram of the glock's type and in its record. */
+GLOCK__INLINE void glock__publish_time(struct glock *gl, enum glock__histogram which, int64_t ns)
+{
+	if (gl_space(gl)->publisher)
+		glock__count_time(gl, which, ns);
+}
 
 #endif

@@ -5,8 +5,7 @@
  * lock.
  *
  * The segment has a head. Behind the head there are areas at fixed places (enum glock__area). An
- * area is an array of records without pointers. record.h has the records of glocks, lent_record.h
- * those of busy glocks. An area grows
+ * area is an array of records without pointers. record.h has the records of glocks. An area grows
  * at its end. A reader believes the length of an area only up to the end of the file. Places in the
  * areas are used again.
  *
@@ -27,7 +26,6 @@
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
 
-#include "glock/stats/lent_record.h"
 #include "glock/stats/record.h"
 #include "glock/stats/stats.h"
 
@@ -154,5 +152,52 @@ struct glock__segment_extra {
 };
 
 #define GLOCK__SEGMENT_FREE 0xffu
+
+/* ---- threads ---- */
+
+/*
+ * A counted holder takes any of the first slots. A biased holder takes the slot of its glock, which
+ * is one of the others; see bias.h.
+ */
+enum { GLOCK__THREAD_SLOTS = 12, GLOCK__BIAS_SLOTS = 8 };
+enum { GLOCK__ALL_SLOTS = GLOCK__THREAD_SLOTS + GLOCK__BIAS_SLOTS };
+enum { GLOCK__MOVABLE_SLOTS = 4 };
+
+/*
+ * The published part of a thread. If the bit of a slot is set in used, the slot gives three
+ * numbers:
+ *
+ *   - the number of the call site that took the lock; 0: not known
+ *   - the mode
+ *   - the place of the glock's record in its area; with GLOCK__UNSEEN the record has no place there
+ *
+ * To read the record, read used, then the slots, then used again.
+ */
+#define GLOCK__SLOT(place, mode, site) \
+	((uint64_t)(site) << 40 | (uint64_t)(mode) << 32 | (uint32_t)(place))
+#define GLOCK__SLOT_NOPID (1ull << 39)
+#define GLOCK__PLACE_OF_SLOT(slot) ((uint32_t)(slot))
+#define GLOCK__MODE_OF_SLOT(slot) ((uint8_t)((slot) >> 32 & 0x7f))
+#define GLOCK__SITE_OF_SLOT(slot) ((slot) >> 40)
+
+struct glock__thread_record {
+	uint32_t flags; /* GLOCK__R_LIVE */
+	uint32_t tid;
+	char comm[16];
+	uint32_t used;
+	uint32_t unused;
+	uint64_t slots[GLOCK__ALL_SLOTS];
+	uint64_t movable[GLOCK__MOVABLE_SLOTS]; /* as slots; 0: not in use */
+};
+static_assert(sizeof(struct glock__thread_record) == 224, "readers depend on a thread's record");
+
+/*
+ * A free published place, for the next holder of the thread, which needs no lock for that. A thread
+ * keeps at most one place.
+ */
+struct glock__spare {
+	uint32_t place;    /* 0: none */
+	const char *where; /* the call site in the text of that place */
+};
 
 #endif

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bias_offer.c - begins the bias of a word, gives one up, and goes on where a thread finds that its
- * bias has ended. publish/bias.h states the protocol.
+ * bias has ended. fast/bias.h states the protocol.
  */
-#include "fast.h"
+#include "glock/fast/fast.h"
 
 #include "glock/state/hold.h"
 #include "glock/state/queue.h"
 
 #include <assert.h>
-#include <sched.h>
 
 /* ---- the rest of nq and dq ---- */
 
 /* Forgets the slot of the calling thread. Takes a claim back, and returns true if there was one. */
-static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glock__slot *s)
+static bool unclaim(struct glock *gl, struct glock__slot *s)
 {
 	bool claimed = s->claimed;
 
@@ -22,7 +21,7 @@ static bool unclaim(struct glock *gl, const struct glock__holder *gh, struct glo
 	glock__bias_forget(s);
 	s->claimed = false;
 	if (claimed)
-		atom_sub64(&gl->fast, glock__fast_one(gh));
+		atom_sub64(&gl->fast, s->mode == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH);
 	return claimed;
 }
 
@@ -39,7 +38,7 @@ void glock__bias_refused(struct glock__holder *gh)
 	atom_store32(count, *count - 1);
 	glock__bias_fold(gl, &sum);
 	glock__fast_add_uses(gl, sum.uses);
-	if (unclaim(gl, gh, s))
+	if (unclaim(gl, s))
 		glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);
@@ -50,7 +49,7 @@ int glock__fast_dq_revoked(struct glock__holder *gh)
 	struct glock *gl = gh->gl;
 
 	gl_lock(gl);
-	unclaim(gl, gh, glock__slot_of_bias(glock__tls()->fast.thread, gl));
+	unclaim(gl, glock__slot_of_bias(glock__tls()->fast.thread, gl));
 	glock__hold_let_go(gl, gh->mode);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
@@ -70,16 +69,16 @@ static struct glock *lock_glock_of(const struct glock__thread *t, const struct g
 	struct glock *gl = NULL;
 	bool kept;
 
-	do {
+	for (unsigned int turn = 0;; turn++) {
 		glock__lock_take(&glock__threads_lock);
 		kept = t->space && (atom_load8(&s->allowed) || !glock__bias_is_folded(s));
 		if (kept && glock__lock_try(&s->gl->lock))
 			gl = s->gl;
 		glock__lock_drop(&glock__threads_lock);
-		if (kept && !gl)
-			sched_yield();
-	} while (kept && !gl);
-	return gl;
+		if (!kept || gl)
+			return gl;
+		glock__back_off(turn);
+	}
 }
 
 /* Gives the slot of the calling thread up. A holder in the slot counts in the word from now on. */
@@ -127,8 +126,8 @@ static bool may_begin(struct glock *gl, const struct glock__thread *t, const str
 {
 	struct glock_space *space = gl_space(gl);
 
-	return space->bias && !glock__bias_uses(t, s) && !s->claimed && !atom_load8(&s->allowed) &&
-	       (s->gl == gl || glock__bias_is_folded(s)) &&
+	return atom_load8(&space->bias) && !glock__bias_uses(t, s) && !s->claimed &&
+	       !atom_load8(&s->allowed) && (s->gl == gl || glock__bias_is_folded(s)) &&
 	       !(gl->flags & GLOCK__F_PENDING_DEMOTE) &&
 	       gl_now(gl) >= (int64_t)atom_load64(&space->bias_not_before);
 }

@@ -5,21 +5,16 @@
  * Once a holder is out of the list and its state is 0, the library does not touch the holder again.
  * The holder may lie on the stack of a thread that has gone on.
  */
-#include "dq.h"
+#include "glock/fast/fast.h"
 
-#include "glock/core/log.h"
 #include "glock/core/notify.h"
+#include "glock/core/space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/hold.h"
-#include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
-#include "glock/state/sync.h"
 #include "glock/state/work.h"
-#include "glock/state/xmote.h"
-
-#include "fast.h"
 
 #define LOOK_NS 1000000 /* between two looks at the operation of another thread */
 
@@ -64,7 +59,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
-	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	if (glock__linux_hz)
 		run_queue_as_linux(gl);
 	else if (glock__tls()->deferred.gl == gl)
 		glock__work_queue(gl, gl_now(gl)); /* runs the queue soon, and may do more */
@@ -96,6 +91,12 @@ static void await_operation(struct glock *gl, struct glock__holder *gh, uint32_t
 	gl_lock(gl);
 }
 
+/* Tells whether the list of the glock has this holder, not a holder of which it is a copy. */
+static bool is_linked(const struct glock__holder *gh)
+{
+	return gh->list.next->prev == &gh->list;
+}
+
 /* Takes back a waiting request. Returns false if the request was granted or has failed. */
 static bool take_back(struct glock *gl, struct glock__holder *gh)
 {
@@ -113,11 +114,28 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	glock__fail(gl, gh, -ECANCELED);
 	if (first)
 		glock__cancel_request(gl);
-	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	if (glock__linux_hz)
 		run_queue_as_linux(gl);
-	else if (!FAULT(CANCEL_RUNS_NO_QUEUE))
+	else
 		glock__run_queue(gl, true);
 	return true;
+}
+
+GLOCK__INLINE int let_go(struct glock *gl, struct glock__holder *gh)
+{
+	if (__builtin_expect(gh_state(gh) & GLOCK__H_QUEUED && !is_linked(gh), 0))
+		return glock__not_here(gh);
+	if (gh_state(gh) & GLOCK__H_WAIT)
+		take_back(gl, gh);
+	/* The operation unlock needs the bit lock, which a write-back may have: see sync.c. */
+	if (gh_state(gh) & GLOCK__H_HOLDER && gl->flags & GLOCK__F_ENTERED &&
+	    gl_type(gl)->ops.unlock && !glock__await_bit_lock(gl))
+		return -EDEADLK;
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		release(gl, gh);
+	else if (gh_state(gh) & GLOCK__H_QUEUED)
+		return -EBUSY; /* its lock operation runs, and called this function */
+	return 0;
 }
 
 GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
@@ -145,16 +163,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	glock__inline_poll(gl);
 	gl_lock(gl);
 	glock__apply_deferred(gl);
-	if (gh_state(gh) & GLOCK__H_WAIT)
-		take_back(gl, gh);
-	/* The operation unlock needs the bit lock, which a write-back may have: see sync.c. */
-	if (gh_state(gh) & GLOCK__H_HOLDER && gl->flags & GLOCK__F_ENTERED &&
-	    gl_type(gl)->ops.unlock && !glock__await_bit_lock(gl))
-		err = -EDEADLK;
-	else if (gh_state(gh) & GLOCK__H_HOLDER)
-		release(gl, gh);
-	else if (gh_state(gh) & GLOCK__H_QUEUED)
-		err = -EBUSY; /* its lock operation runs, and called this function */
+	err = let_go(gl, gh);
 	if (inline_work)
 		glock__inline_run(gl);
 	idle = glock__now_idle(gl);
@@ -222,7 +231,6 @@ int glock_cancel(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
-	bool done;
 	int err;
 
 	if (!gl)
@@ -231,7 +239,10 @@ int glock_cancel(struct glock_holder *pub)
 	if (err)
 		return err;
 	gl_lock(gl);
-	done = take_back(gl, gh);
+	if (gh_state(gh) & GLOCK__H_WAIT && !is_linked(gh))
+		err = glock__not_here(gh);
+	else
+		err = take_back(gl, gh) ? 0 : -EALREADY;
 	gl_unlock(gl);
-	return done ? 0 : -EALREADY;
+	return err;
 }

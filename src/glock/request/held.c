@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * held.c - calls for a held lock: whether it is valid, a lower mode, its token, its value block.
- * Also which peers a request waits for.
  */
-#include "glock/core/log.h"
+#include "glock/core/space.h"
+#include "glock/fast/bias.h"
+#include "glock/fast/word.h"
 #include "glock/publish/publish_space.h"
-#include "glock/publish/slots.h"
 #include "glock/state/cache.h"
+#include "glock/state/demote.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
-#include "glock/state/word.h"
 
-#include "dq.h"
+#include "glock/fast/fast.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,12 +38,17 @@ static bool enters_after_death(const struct glock__holder *gh)
 	return died;
 }
 
+/* Tells whether the holder is of the process that forked this one. */
+static bool is_parents(const struct glock__holder *gh)
+{
+	return gh->gl && gl_space(gh->gl)->generation != glock__generation();
+}
+
 int glock_valid(const struct glock_holder *pub)
 {
 	const struct glock__holder *gh = gh_of(pub);
 
-	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) &&
-	       gl_space(gh->gl)->generation == glock__generation() &&
+	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) && !is_parents(gh) &&
 	       !glock__is_unusable(gl_space(gh->gl));
 }
 
@@ -99,7 +104,7 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 	const struct glock__holder *gh = gh_of(pub);
 	struct glock__lockman *lm;
 
-	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
+	if (is_parents(gh))
 		return -ECHILD;
 	if (!gh->gl || !has_lock(gh) || gh->mode != GLOCK_EX)
 		return -EPERM;
@@ -117,6 +122,8 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
+	if (is_parents(gh_of(gh)))
+		return 0;
 	if (enters_after_death(gh_of(gh)))
 		return 1; /* the grant will say so, too */
 	if (!(state & GLOCK__H_HOLDER))
@@ -130,30 +137,16 @@ int glock_owner_died(const struct glock_holder *gh)
 	return 1;
 }
 
-size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
-{
-	struct glock__lockman *lm = gl_space(gl)->lm;
-	struct glock__lm_peer found[32];
-	size_t n;
-
-	if (glock__check(gl_space(gl), "glock_in_the_way") || !lm->ops->in_the_way)
-		return 0;
-	n = lm->ops->in_the_way(lm, &gl->lk, found, max < 32 ? max : 32);
-	for (size_t i = 0; i < n; i++)
-		glock__peer(&found[i], &peers[i]);
-	return n;
-}
-
 /* ---- the value block ---- */
 
 static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
 	int err;
 
+	if (is_parents(gh))
+		return -ECHILD;
 	if (!gh->gl || !has_lock(gh))
 		return -EPERM;
-	if (gl_space(gh->gl)->generation != glock__generation())
-		return -ECHILD;
 	if (!gh->gl->lk.has_lvb)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)

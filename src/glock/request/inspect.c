@@ -1,24 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - what a program may know of a space, as numbers: members, holders, a type's record.
+ * inspect.c - what a program may know of a space, as numbers: members and holders.
  * It may add uses that the library does not see.
  *
  * The structs carry their size, so entries are copied one by one into the program's array.
  */
-#include "glock/core/log.h"
-#include "glock/publish/publish_lent.h"
+#include "glock/core/space.h"
+#include "glock/fast/bias.h"
+#include "glock/fast/word.h"
 #include "glock/publish/publish_space.h"
-#include "glock/publish/slots.h"
 #include "glock/state/cache.h"
+#include "glock/state/demote.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
-#include "glock/state/word.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Fowler, Noll and Vo's hash, FNV-1a. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	return hash;
+}
+
+int glock_space_identity(struct glock_space *space, uint64_t *identity)
+{
+	int err = glock__check(space, "glock_space_identity");
+	char text[256] = "";
+
+	if (err)
+		return err;
+	if (space->lm->ops->identity)
+		space->lm->ops->identity(space->lm, text, sizeof(text));
+	*identity = hash_text(hash_text(UINT64_C(14695981039346656037), space->name), text);
+	return 0;
+}
 
 /* ---- entries of the program's array ---- */
 
@@ -127,14 +148,21 @@ static void add_own(struct glock *gl, const struct glock__holder *gh, struct ent
 	entries_add(e, &info, sizeof(info));
 }
 
+/* Adds the processes that the open request waits for. */
 static void add_peers(struct glock *gl, struct entries *e)
 {
-	struct glock_peer peers[32];
-	size_t n = glock_in_the_way(gl, peers, 32);
+	struct glock__lockman *lm = gl_space(gl)->lm;
+	struct glock__lm_peer peers[32];
+	size_t n = lm->ops->in_the_way ? lm->ops->in_the_way(lm, &gl->lk, peers, 32) : 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct glock_holder_info info = {
-		    .mode = peers[i].mode, .waits = peers[i].waits, .pid = peers[i].pid};
+		int mode = glock__mode_of_dlm(peers[i].mode);
+		struct glock_holder_info info = {.mode =
+						     mode < 0 ? GLOCK_UN : (enum glock_mode)mode,
+						 .waits = peers[i].waits,
+						 .pid = peers[i].pid,
+						 .stopped = peers[i].stopped,
+						 .dead = peers[i].dead};
 
 		memcpy(info.comm, peers[i].comm, sizeof(info.comm));
 		entries_add(e, &info, sizeof(info));
@@ -151,7 +179,7 @@ int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t ma
 	if (err)
 		return err;
 	err = entries_begin(&e, space, "glock_holder_info", holders, max,
-			    GLOCK__FIRST_SIZE(glock_holder_info, where));
+			    GLOCK__FIRST_SIZE(glock_holder_info, dead));
 	if (err)
 		return err;
 	gl_lock(gl);
@@ -178,57 +206,5 @@ int glock_count_uses(struct glock *gl, enum glock_mode mode, uint64_t n)
 			    uses);
 	glock__publish_granted(gl, mode, uses);
 	gl_unlock(gl);
-	return 0;
-}
-
-/* ---- a type ---- */
-
-/* Adds one CPU's record. Counts are summed; the estimators are weighted by the requests. */
-static void add_cpu(struct glock__stats *sum, const struct glock__stats *s)
-{
-	int64_t before = sum->v[GLOCK__DCOUNT], n = s->v[GLOCK__DCOUNT];
-
-	for (int i = 0; i < GLOCK__DCOUNT && before + n > 0; i++)
-		sum->v[i] +=
-		    (int64_t)((double)(s->v[i] - sum->v[i]) * (double)n / (double)(before + n));
-	sum->v[GLOCK__DCOUNT] += n;
-	sum->v[GLOCK__QCOUNT] += s->v[GLOCK__QCOUNT];
-}
-
-int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
-			  struct glock_statistics *out)
-{
-	int err = glock__check(space, "glock_type_statistics");
-	struct glock__type_stats *ts = &space->type_stats;
-	struct glock__stats sum = {0}, one;
-	struct glock_statistics s;
-	size_t size = out->size;
-
-	if (err)
-		return err;
-	err = glock__check_size(space, "glock_statistics", size,
-				GLOCK__FIRST_SIZE(glock_statistics, tries_failed));
-	if (err || type >= GLOCK_TYPE_MAX || !space->types[type].known || cpu < -1 ||
-	    (cpu >= 0 && (unsigned int)cpu >= ts->cpus))
-		return -EINVAL;
-	for (unsigned int i = 0; i < ts->cpus; i++) {
-		if (cpu >= 0 && i != (unsigned int)cpu)
-			continue;
-		one = glock__type_stats_read(ts, type, i);
-		if (cpu >= 0)
-			sum = one;
-		else
-			add_cpu(&sum, &one);
-	}
-	s = (struct glock_statistics){.size = size,
-				      .srtt = sum.v[GLOCK__SRTT],
-				      .srttvar = sum.v[GLOCK__SRTTVAR],
-				      .srttb = sum.v[GLOCK__SRTTB],
-				      .srttvarb = sum.v[GLOCK__SRTTVARB],
-				      .sirt = sum.v[GLOCK__SIRT],
-				      .sirtvar = sum.v[GLOCK__SIRTVAR],
-				      .dcount = sum.v[GLOCK__DCOUNT],
-				      .qcount = sum.v[GLOCK__QCOUNT]};
-	memcpy(out, &s, size < sizeof(s) ? size : sizeof(s));
 	return 0;
 }

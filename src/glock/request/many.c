@@ -9,7 +9,7 @@
  */
 #include "glock/state/work.h"
 
-#include "dq.h"
+#include "glock/fast/fast.h"
 
 #include <errno.h>
 #include <stdlib.h>

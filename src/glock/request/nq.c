@@ -7,21 +7,18 @@
  * lets it go or takes it back, or the request fails. While the holder waits in the list, only a
  * thread with gl->lock changes its state word. wait.c reads the word without the lock.
  */
-#include "glock/core/log.h"
 #include "glock/core/notify.h"
-#include "glock/core/order.h"
+#include "glock/core/space.h"
 #include "glock/publish/publish_space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
-#include "glock/state/events.h"
 #include "glock/state/hold.h"
-#include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
-#include "glock/state/shortcuts.h"
+#include "glock/state/show.h"
 #include "glock/state/work.h"
 
-#include "fast.h"
+#include "glock/fast/fast.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,12 +29,12 @@ void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mo
 {
 	struct glock__holder *gh = gh_of(pub);
 
-	memset(pub, 0, sizeof(*pub));
+	/* The links stay: the list of a glock holds together if this holder stands in it. */
+	memset((char *)pub + sizeof(gh->list), 0, sizeof(*pub) - sizeof(gh->list));
 	gh->gl = gl;
 	gh->mode = (uint8_t)(mode < GLOCK_MODE_MAX ? mode : GLOCK_UN);
 	/* Unknown flags are refused later. */
 	gh->flags = flags & ~GLOCK_FLAGS_ALL ? ~(GLOCK__OWNED | GLOCK__NOTIFIES) : flags;
-	glock__list_init(&gh->list);
 	glock__list_init(&gh->order);
 }
 
@@ -68,6 +65,8 @@ static int mistake(struct glock *gl, const struct glock__holder *gh, const char 
 	return -EINVAL;
 }
 
+#define INIT_WHILE_HELD "this holder was queued during glock_holder_init(); call glock_dq() first"
+
 /* A child has the fd of its parent's notifier. The child must not make that fd readable. */
 static int check_notifier(struct glock *gl, const struct glock__holder *gh)
 {
@@ -91,12 +90,15 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return err;
 	if (gh_state(gh) & GLOCK__H_QUEUED)
 		return mistake(gl, gh, "this holder is queued already; call glock_dq() first");
+	if (glock__thread_in(space) && glock__slots_have(glock__thread_in(space), gh))
+		return mistake(gl, gh, INIT_WHILE_HELD);
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type of this glock does not have this mode");
-	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
+	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES | GLOCK__TRY_NOQUEUE) ||
 	    tries & (tries - 1))
 		return mistake(
-		    gl, gh, "a flag is unknown, or two of TRY, TRY_1CB and TRY_IDLE are combined");
+		    gl, gh,
+		    "a flag is unknown, or two of TRY, TRY_1CB and TRY_CACHED are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY cannot be combined with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
@@ -169,8 +171,11 @@ static const struct glock__holder *find_in_slots(struct glock *gl, const struct 
 /* Looks for a request of the same owner: the owner would wait for itself. */
 static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
-	const struct glock__holder *mine;
+	const struct glock__holder *mine = NULL;
 
+	while ((mine = glock__next_holder(gl, (struct glock__holder *)(uintptr_t)mine)))
+		if (mine == gh)
+			return mistake(gl, gh, INIT_WHILE_HELD);
 	if (gl_type(gl)->info.may_recur)
 		return 0;
 	mine = find_in_slots(gl, gh);
@@ -182,8 +187,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 		if (other->owner != gh->owner || (other->flags ^ gh->flags) & GLOCK__OWNED)
 			continue;
-		if (other->flags & (GLOCK_NOPID | GLOCK_MOVABLE) &&
-		    gh_state(other) & GLOCK__H_HOLDER)
+		if (other->flags & GLOCK_NOPID && gh_state(other) & GLOCK__H_HOLDER)
 			continue;
 		return recursion(gl, gh, other);
 	}
@@ -229,17 +233,26 @@ static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder 
 	return false;
 }
 
+/* Tells whether the request needs more than the lock that this node has: a request, or a wait. */
+static bool needs_more(struct glock *gl, const struct glock__holder *gh)
+{
+	return gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
+	       !glock__may_grant(gl, gh);
+}
+
 /*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
- * request, or for an operation that runs or is due on this node. TRY_IDLE waits for an operation.
+ * request, or for an operation that runs or is due on this node. TRY waits for an operation.
  */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
-	const bool idle = gh->flags & GLOCK_TRY_IDLE;
+	const bool idle = gh->flags & GLOCK_TRY;
 
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
-	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	if (gh->flags & GLOCK_TRY_CACHED)
+		return needs_more(gl, gh);
+	if (glock__linux_hz)
 		return try_is_futile_in_linux(gl, gh);
 	if (demote_is_in_the_way(gl, idle) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
 		return true;
@@ -252,7 +265,7 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 
 		if (gh_state(other) & GLOCK__H_HOLDER)
 			continue;
-		if (idle || other->flags & GLOCK_TRY_IDLE || !(other->flags & GLOCK__TRIES) ||
+		if (idle || other->flags & GLOCK_TRY || !(other->flags & GLOCK__TRIES) ||
 		    gh_state(other) & GLOCK__H_ENTERING)
 			return true;
 	}
@@ -274,21 +287,21 @@ static struct glock__list *priority_place(struct glock *gl)
 
 static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 {
-	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(NEWEST_WAITER_FIRST);
+	bool priority = gh->flags & GLOCK_PRIORITY;
 	int err = check_recursion(gl, gh);
 
 	if (err)
 		return err;
 	if (try_is_futile(gl, gh)) {
 		gl_busy(gl)->more->counts.tries_failed++;
-		return gh->flags & GLOCK_TRY_IDLE ? -EBUSY : -EAGAIN;
+		return gh->flags & GLOCK_TRY ? -EBUSY : -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__hold_asked(gl, gh->mode);
 	gl_busy(gl)->uncounted++;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
-	glock__publish_queued(gl, gh);
+	glock__publish_queued(gl, gh, glock__spare_of(gl_space(gl)));
 	if (gh->flags & GLOCK_RECOVER && gl->flags & GLOCK__F_FROZEN) {
 		gl_busy(gl)->recover_first = true;
 		glock__unfreeze(gl);
@@ -301,17 +314,14 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 {
 	int err;
 
-	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
-	    !glock__may_grant(gl, gh))
-		return -ECHILD;
-	if (glock__must_enter(gl, gh))
+	if (needs_more(gl, gh) || glock__must_enter(gl, gh))
 		return -ECHILD;
 	err = check_recursion(gl, gh);
 	if (err)
 		return err;
 	glock__hold_asked(gl, gh->mode);
 	glock__list_add(&gl_busy(gl)->holders, &gh->list);
-	glock__publish_queued(gl, gh);
+	glock__publish_queued(gl, gh, glock__spare_of(gl_space(gl)));
 	glock__grant(gl, gh);
 	return 0;
 }
@@ -330,11 +340,9 @@ static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 	gl_unlock(gl);
 }
 
-GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *where)
+/* Checks the request, signs it, and delivers the events that wait. */
+static int begin(struct glock *gl, struct glock__holder *gh, const char *where)
 {
-	struct glock__holder *gh = gh_of(pub);
-	struct glock *gl = gh->gl;
-	bool inline_work, granted, async, notifies;
 	int err;
 
 	if (!(gh_state(gh) & GLOCK__H_QUEUED))
@@ -344,60 +352,87 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		return err;
 	sign(gh, where);
 	err = glock__order_check(gl, gh);
-	if (err)
-		return err;
-	glock__poll(gl_space(gl));
-	async = gh->flags & GLOCK_ASYNC;
-	notifies = gh->flags & GLOCK__NOTIFIES;
-	if (notifies)
-		glock__notify_begin(gh);
-	/* Without operations this thread itself sends the request, also if it does not wait. */
-	inline_work = !(gh->flags & GLOCK_NOBLOCK) && !(async && gl_type(gl)->has_ops) &&
-		      glock__inline_begin(gl, gh);
-	if (!lock_referenced(gl)) {
-		if (inline_work)
-			glock__inline_end(gl);
-		glock__notify_end(gh);
-		glock__order_forget(gl_space(gl), gh);
-		return mistake(gl, gh, "the program has no reference; see glock_get()");
-	}
+	if (!err)
+		glock__poll(gl_space(gl));
+	return err;
+}
+
+/*
+ * Queues the request and takes the steps that this thread may take, under gl->lock. Returns 1 if
+ * the holder is granted, 0 if it may have to wait. A notifier's reader may have freed the holder
+ * then.
+ */
+static int nq_locked(struct glock *gl, struct glock__holder *gh, bool inline_work)
+{
+	const uint32_t flags = gh->flags;
+	int err;
+
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
-	if (gh->flags & GLOCK_NOBLOCK)
+	if (flags & GLOCK_NOBLOCK)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
-	if (!err && notifies)
+	if (!err && flags & GLOCK__NOTIFIES)
 		glock__deadline_set(gl, gh);
-	if (!err && !(gh->flags & GLOCK_NOBLOCK) && !(inline_work && glock__miss(gl, gh))) {
-		/* This thread runs the work below. With ASYNC most requests wait, without work. */
-		if (inline_work && !async)
+	/* This thread runs the work below. With ASYNC most requests wait, without work. */
+	if (!err && !(flags & GLOCK_NOBLOCK)) {
+		if (inline_work && !(flags & GLOCK_ASYNC))
 			glock__work_queue(gl, gl_now(gl));
 		else
 			glock__run_queue(gl, true);
 	}
 	if (inline_work && glock__tls()->deferred.queued)
 		glock__inline_run(gl);
-	/* Another thread may have read the notification, and have freed a holder that failed. */
-	granted = !err && !notifies && gh_state(gh) & GLOCK__H_HOLDER;
-	if (granted)
+	if (err || flags & GLOCK__NOTIFIES)
+		return err;
+	if (gh_state(gh) & GLOCK__H_HOLDER) {
 		glock__fast_from_list(gl, gh);
-	else if (!err && !notifies && gh->flags & GLOCK_TRY_IDLE)
+		return 1;
+	}
+	if (flags & GLOCK_TRY)
 		glock__deadline_set(gl, gh); /* late, because most requests have an answer by now */
-	gl_unlock(gl);
-	if (inline_work && (err || async || glock_poll(pub)))
+	return 0;
+}
+
+/* Asks by the queue, and waits unless the request has ASYNC. */
+GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	bool inline_work, async = gh->flags & GLOCK_ASYNC;
+	int err = begin(gl, gh, where);
+
+	if (err)
+		return err;
+	if (gl_space(gl)->lru.max && !(gh->flags & (GLOCK__TRIES | GLOCK_NOBLOCK | GLOCK_ASYNC)))
+		glock__await_leaving(gl);
+	if (gh->flags & GLOCK__NOTIFIES)
+		glock__notify_begin(gh);
+	/* Without operations this thread itself sends the request, also if it does not wait. */
+	inline_work = !(gh->flags & GLOCK_NOBLOCK) && !(async && gl_type(gl)->has_ops) &&
+		      glock__inline_begin(gl, gh);
+	if (lock_referenced(gl)) {
+		err = nq_locked(gl, gh, inline_work);
+		gl_unlock(gl);
+	} else {
+		err = mistake(gl, gh, "the program has no reference; see glock_get()");
+	}
+	if (inline_work && (err < 0 || async || glock_poll(pub)))
 		glock__inline_end(gl);
-	if (err) {
+	if (err < 0) {
 		glock__order_forget(gl_space(gl), gh);
 		glock__notify_end(gh);
 		return err;
 	}
-	if (granted && !async)
-		glock__report_death(gh);
-	if (async || granted)
+	if (async)
 		return 0;
+	if (err) { /* granted */
+		glock__report_death(gh);
+		return 0;
+	}
 	err = glock_wait(pub, 0, 0);
-	if (inline_work && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
+	if (inline_work && glock__tls()->deferred.gl == gl)
 		glock__inline_end(gl); /* glock_wait() did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* waiting is not allowed here */
@@ -406,89 +441,43 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	return err;
 }
 
-GLOCK__NOINLINE static int nq_count(struct glock_holder *pub)
+/* Tells whether the thread is new in the space, or used another space last, and now has slots. */
+static bool gets_slots(struct glock_space *space)
 {
-	glock__bias_count(gh_of(pub)->gl);
-	return 0;
+	const struct glock__tls *tls = glock__tls();
+	const struct glock__thread *t = tls->fast.thread;
+
+	if (t && atom_load_ptr(&t->space) == space)
+		return false;
+	glock__check_left(false);
+	return !tls->id.spinlocked && glock__thread_in(space);
 }
 
 /*
- * Asks once more by the fast path, or by the queue. `again`: see glock__fast_undo(). Other threads
- * may fill the word each time. The queue would close it, and end the bias of all threads.
+ * Goes on after the fast path, which did not simply grant the request. Tries any slot of the
+ * thread, as long as that may help. The queue comes last, because it closes the word and ends the
+ * bias of all threads.
  */
-static int nq_again(struct glock_holder *pub, const char *where, bool again)
+GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where,
+				   enum glock__fast_result result)
 {
 	struct glock__holder *gh = gh_of(pub);
-	enum glock__fast_result result;
+	bool again = result != GLOCK__FAST_REFUSED && result != GLOCK__FAST_REVOKED;
 
-	while (again && !(gh->flags & ~GLOCK__MOVABLE_FLAGS)) {
+	if (!again)
+		again = glock__fast_undo(gh, result);
+	while (again && result != GLOCK__FAST_COUNT && !(gh->flags & ~GLOCK__MOVABLE_FLAGS)) {
 		result = glock__is_threads(gh) ? glock__fast_nq_more(gh->gl, gh, where)
 					       : glock__movable_nq_more(gh->gl, gh, where);
 		if (result == GLOCK__FAST_TAKEN)
 			return 0;
-		if (result == GLOCK__FAST_COUNT)
-			return nq_count(pub);
-		again = glock__fast_undo(gh, result);
+		again = result == GLOCK__FAST_NOT ? gets_slots(gl_space(gh->gl))
+						  : glock__fast_undo(gh, result);
 	}
-	return nq_by_queue(pub, where);
-}
-
-GLOCK__NOINLINE static int nq_undone(struct glock_holder *pub, const char *where,
-				     enum glock__fast_result result)
-{
-	return nq_again(pub, where, glock__fast_undo(gh_of(pub), result));
-}
-
-/*
- * Asks once more if the thread is new in the space, or used another space last. The queue would
- * close the word, and end the bias of all threads.
- */
-GLOCK__NOINLINE static int nq_first(struct glock_holder *pub, const char *where)
-{
-	struct glock_space *space = gl_space(gh_of(pub)->gl);
-	const struct glock__tls *tls = glock__tls();
-	const struct glock__thread *t = tls->fast.thread;
-	bool is_new = !t || atom_load_ptr(&t->space) != space;
-
-	return nq_again(pub, where, is_new && !tls->id.spinlocked && glock__thread_in(space));
-}
-
-/* Goes on after a result of the fast path that is not MORE or OTHER. */
-GLOCK__INLINE int nq_rest(enum glock__fast_result result, struct glock_holder *pub,
-			  const char *where)
-{
-	switch (result) {
-	case GLOCK__FAST_TAKEN:
-		return 0;
-	case GLOCK__FAST_COUNT:
-		return nq_count(pub);
-	case GLOCK__FAST_REFUSED:
-	case GLOCK__FAST_REVOKED:
-		return nq_undone(pub, where, result);
-	default:
-		return nq_first(pub, where);
-	}
-}
-
-GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where)
-{
-	return nq_rest(glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where), pub, where);
-}
-
-GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
-{
-	enum glock__fast_result result = glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where);
-
-	return result == GLOCK__FAST_MORE ? nq_more(pub, where) : nq_rest(result, pub, where);
-}
-
-GLOCK__NOINLINE static int nq_movable_more(struct glock_holder *pub, const char *where)
-{
-	struct glock__holder *gh = gh_of(pub);
-
-	if (gh->flags & ~GLOCK__MOVABLE_FLAGS || !glock__fast_is_open(gh->gl))
+	if (result != GLOCK__FAST_COUNT)
 		return nq_by_queue(pub, where);
-	return nq_rest(glock__movable_nq_more(gh->gl, gh, where), pub, where);
+	glock__bias_count(gh->gl);
+	return 0;
 }
 
 /* A request with an owner of the program's, or with flags that the fast path does not have. */
@@ -497,8 +486,7 @@ GLOCK__NOINLINE GLOCK__CACHELINE_ALIGNED static int nq_movable(struct glock_hold
 {
 	enum glock__fast_result result = glock__movable_nq(gh_of(pub)->gl, gh_of(pub), where);
 
-	return result == GLOCK__FAST_MORE ? nq_movable_more(pub, where)
-					  : nq_rest(result, pub, where);
+	return result == GLOCK__FAST_TAKEN ? 0 : nq_more(pub, where, result);
 }
 
 GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
@@ -514,7 +502,5 @@ GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *w
 	if (gh->flags & ~GLOCK__FAST_FLAGS)
 		return nq_movable(pub, where);
 	result = glock__fast_nq(gl, gh, where);
-	if (__builtin_expect(result == GLOCK__FAST_OTHER, 0))
-		return nq_other(pub, where);
-	return nq_rest(result, pub, where);
+	return __builtin_expect(result == GLOCK__FAST_TAKEN, 1) ? 0 : nq_more(pub, where, result);
 }

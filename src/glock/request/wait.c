@@ -4,15 +4,44 @@
  *
  * The state word of a holder is read without a lock. Once GLOCK__H_WAIT is gone, error is final.
  */
-#include "glock/core/log.h"
+#include "glock/core/space.h"
+#include "glock/fast/fast.h"
+#include "glock/state/busy.h"
 #include "glock/state/cache.h"
-#include "glock/state/inline_work.h"
+#include "glock/state/work.h"
 
-int glock_poll(const struct glock_holder *gh)
+#define LEAVING_NS 10000000
+
+void glock__await_leaving(struct glock *gl)
 {
-	if (gh_state(gh_of(gh)) & GLOCK__H_WAIT)
+	struct glock_space *space = gl_space(gl);
+	int64_t until = 0;
+	bool cached;
+
+	while (glock__too_many_leave(space) && !glock__in_work()) {
+		uint32_t seen = atom_load32(&space->lru.leaving);
+
+		glock__lock_take(&gl->lock);
+		cached = gl->state != GLOCK_UN;
+		glock__lock_drop(&gl->lock);
+		until = until ? until : glock__now(space) + LEAVING_NS;
+		if (cached || glock__now(space) >= until)
+			return;
+		glock__wait(space, &space->lru.leaving, seen, until);
+	}
+}
+
+int glock_poll(const struct glock_holder *pub)
+{
+	const struct glock__holder *gh = gh_of(pub);
+
+	/*
+	 * In a child glock_wait() does not block, and the state would never change. The glock is
+	 * read after the state, because another thread may just prepare the holder.
+	 */
+	if (gh_state(gh) & GLOCK__H_WAIT && gl_space(gh->gl)->generation == glock__generation())
 		return 0;
-	glock__tsan_acquire(gh_of(gh)->gl);
+	glock__tsan_acquire(gh->gl);
 	return 1;
 }
 

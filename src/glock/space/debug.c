@@ -2,13 +2,17 @@
 /*
  * debug.c - the log of GLOCK_DEBUG. Each message is one write, so that processes can share a file.
  */
-#include "debug.h"
+#include "open.h"
+
+#include "base/clean.h"
+#include "base/way.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,22 +39,63 @@ static void debug_log(void *arg, const char *message)
 		len = sizeof(line) - 1;
 		line[len - 1] = '\n';
 	}
+	glock__clean(line, (size_t)len - 1); /* other users choose names that a message has */
 	wrote = write(d->fd, line, (size_t)len);
 	(void)wrote; /* there is no place to which the error could be told */
 	if (d->log)
 		d->log(d->log_arg, message);
 }
 
-/* Opens a file that the user named; the program may run with another working directory later. */
-static int open_file(const char *path)
+/* Opens or makes a file in its folder. Returns a descriptor, or -1 and stores the reason. */
+static int open_to_append(const char *path, const char **why)
 {
-	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	char name[NAME_MAX + 1];
+	int folder = glock__way_open(path, 0, name), fd;
+
+	if (folder < 0) {
+		*why = folder == -ELOOP ? "another user made a symbolic link on the way"
+					: strerror(-folder);
+		return -1;
+	}
+	fd = openat(folder, name,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK,
+		    0600);
+	*why = fd >= 0          ? NULL
+	       : errno == ELOOP ? "it is a symbolic link"
+	       : errno == ENXIO ? "it is a FIFO or socket that no process reads"
+				: strerror(errno);
+	close(folder);
+	return fd;
+}
+
+/*
+ * Opens a file that the user named. Each folder of the path may belong to another user, who puts a
+ * link, a FIFO or a second name of some file there. Stores the reason if such a thing is refused.
+ */
+static int open_file(const char *path, const char **why)
+{
+	int fd = open_to_append(path, why);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st))
+		*why = strerror(errno);
+	else if (!S_ISCHR(st.st_mode) && st.st_uid != geteuid())
+		*why = "it belongs to another user";
+	else if (S_ISREG(st.st_mode) && st.st_nlink != 1)
+		*why = "it has more than one name";
+	if (!*why)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 struct glock__debug *glock__debug_open(struct glock_space_options *o)
 {
 	const char *to = secure_getenv("GLOCK_DEBUG");
-	char message[256];
+	const char *why = NULL;
+	char message[512];
 	struct glock__debug *d;
 
 	if (!to || !*to)
@@ -59,11 +104,10 @@ struct glock__debug *glock__debug_open(struct glock_space_options *o)
 	if (!d)
 		return NULL;
 	*d = (struct glock__debug){.log = o->log, .log_arg = o->log_arg};
-	d->fd = !strcmp(to, "stderr") ? STDERR_FILENO : open_file(to);
+	d->fd = !strcmp(to, "stderr") ? STDERR_FILENO : open_file(to, &why);
 	if (d->fd < 0) {
 		snprintf(message, sizeof(message),
-			 "GLOCK_DEBUG=%s: %s; name a file that can be written, or stderr", to,
-			 strerror(errno));
+			 "GLOCK_DEBUG=%s: %s; name a file that can be written, or stderr", to, why);
 		if (o->log)
 			o->log(o->log_arg, message);
 		free(d);

@@ -7,12 +7,12 @@
  * dlclose(), because the library stays loaded. In a child process after fork it skips the spaces of
  * the parent.
  */
-#include "exit.h"
+#include "open.h"
 
 #include "glock/base/lock.h"
 #include "glock/base/tls.h"
 #include "glock/core/internal.h"
-#include "glock/core/log.h"
+#include "glock/core/space.h"
 #include "glock/state/find.h"
 
 #include <pthread.h>

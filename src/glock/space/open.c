@@ -4,22 +4,15 @@
  */
 #include "open.h"
 
-#include "debug.h"
-#include "exit.h"
-#include "options.h"
-#include "referenced.h"
-
 #include "base/version.h"
-#include "glock/base/probes.h"
-#include "glock/base/tsan.h"
-#include "glock/core/get_sites.h"
+#include "glock/base/lock.h"
 #include "glock/core/hash.h"
 #include "glock/core/lent.h"
-#include "glock/core/log.h"
-#include "glock/publish/bias.h"
+#include "glock/core/space.h"
+#include "glock/fast/bias.h"
+#include "glock/fast/thread.h"
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
-#include "glock/publish/thread.h"
 #include "glock/state/busy.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
@@ -142,6 +135,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	space->lm = lm;
 	glock__list_init(&space->order.holders);
 	glock__list_init(&space->opened);
+	space->leaves = 1; /* glock_withdraw() has yet to walk over the glocks */
 	err = glock__options_take(space, name, &o);
 	if (!err && glock__publish_open(space))
 		glock__log(space,
@@ -151,14 +145,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	init_slabs(space);
 	if (!err)
 		err = init_type_stats(space);
-	if (!err && o.trace_order) {
-		space->ring = glock__publish_ring(space, o.trace_order);
-		if (!space->ring)
-			space->ring = glock__ring_new(o.trace_order);
-		err = space->ring ? 0 : -ENOMEM;
-	}
-	space->fast =
-	    !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER) && !glock__tsan_there();
+	space->fast = !(space->flags & GLOCK_SPACE_CHECK_ORDER) && !glock__tsan_there();
 	glock__bias_open(space);
 	if (!err)
 		glock__publish_ready(space);
@@ -195,7 +182,7 @@ static int new_local(const char *name, const struct glock_space_options *o,
 						   .dir = o->dir,
 						   .log = o->log,
 						   .log_arg = o->log_arg,
-						   .recovers = o->recover || o->recover_node};
+						   .recovers = o->recover};
 
 	return glock__local_new(&local, lm);
 }
@@ -203,10 +190,8 @@ static int new_local(const char *name, const struct glock_space_options *o,
 static int new_dlm(const char *name, const struct glock_space_options *o,
 		   struct glock__lockman **lm)
 {
-	const struct glock__dlm_options dlm = {.name = name,
-					       .log = o->log,
-					       .log_arg = o->log_arg,
-					       .recovers = o->recover || o->recover_node};
+	const struct glock__dlm_options dlm = {
+	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
 
 	return glock__dlm_new(&dlm, lm);
 }
@@ -245,6 +230,19 @@ static void say_size(const struct glock_space_options *o, size_t size)
 		 "size %zu in a struct glock_space_options: set size to sizeof(struct "
 		 "glock_space_options)",
 		 size);
+	o->log(o->log_arg, message);
+}
+
+static void say_unknown_member(const struct glock_space_options *o, size_t offset)
+{
+	char message[192];
+
+	if (!o->log)
+		return;
+	snprintf(message, sizeof(message),
+		 "struct glock_space_options has a member at offset %zu that libglock %s does not "
+		 "know: set it to 0, or install a later libglock",
+		 offset, GLOCK__VERSION_TEXT);
 	o->log(o->log_arg, message);
 }
 
@@ -290,7 +288,7 @@ static int open_with(const char *name, const struct glock_space_options *o, size
 	struct glock__lockman *lm = NULL;
 	int err;
 
-	if (size < GLOCK__FIRST_SIZE(glock_space_options, recover_arg)) {
+	if (size < GLOCK__FIRST_SIZE(glock_space_options, work_threads)) {
 		say_size(o, size);
 		return -EINVAL;
 	}
@@ -317,15 +315,19 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 		     struct glock_space **space)
 {
 	struct glock_space_options o = {.size = sizeof(o)};
-	size_t size = options ? options->size : sizeof(o);
+	size_t size = options ? options->size : sizeof(o), unknown = 0;
 	struct glock__debug *debug;
 	int err;
 
-	if (options)
+	if (options) {
 		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
+		unknown = glock__unknown_member(options, size, sizeof(o));
+	}
 	o.size = sizeof(o);
 	debug = glock__debug_open(&o);
-	err = open_with(name, &o, size, space);
+	if (unknown)
+		say_unknown_member(&o, unknown);
+	err = unknown ? -E2BIG : open_with(name, &o, size, space);
 	if (err) {
 		glock__debug_free(debug);
 		return err;
@@ -371,6 +373,10 @@ int glock_space_close(struct glock_space *space)
 	/* The close would wait for its own thread. */
 	if (glock__in_work() || glock__tls()->id.recovers == space)
 		return -EDEADLK;
+	if (glock__any_held(space)) {
+		glock__log_referenced(space);
+		return -EBUSY;
+	}
 	glock__lock_take(&space->lock);
 	glock__lock_parts(space);
 	atom_store8(&space->look_locked, true); /* a reference that any_users() misses */
@@ -388,7 +394,7 @@ int glock_space_close(struct glock_space *space)
 	glock__each(space, demote_one, NULL);
 	while ((left = atom_load32(&space->alive)))
 		glock__wait(space, &space->alive, left, 0);
-	space->lm->ops->leave(space->lm, false);
+	space->lm->ops->leave(space->lm, atom_load8(&space->withdrawn));
 	glock__work_stop(space);
 	space->lm->ops->free(space->lm);
 	err = atom_load8(&space->write_failed) ? -EIO : 0;

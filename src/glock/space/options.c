@@ -4,10 +4,10 @@
  * the range of each member. The log names the member, its value and its range if a value is
  * refused.
  */
-#include "options.h"
+#include "open.h"
 
 #include "base/version.h"
-#include "glock/core/log.h"
+#include "glock/core/space.h"
 #include "glock/state/demote.h"
 
 #include <errno.h>
@@ -15,14 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_HZ = 1000, WORK_THREADS_MAX = 256, TRACE_ORDER_MAX = 24 };
+enum { WORK_THREADS_MAX = 256 };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 /* Other flags are refused, because a later header may give them a meaning. */
-#define SPACE_FLAGS                                                               \
-	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
-	 GLOCK_SPACE_CHECK_OPS)
+#define SPACE_FLAGS (GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_CHECK_OPS)
 #define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
 
 /* ---- limits ---- */
@@ -47,7 +45,6 @@ struct limit {
 static const struct limit space_limits[] = {
     LIMIT(glock_space_options, flags, BITS_OF, SPACE_FLAGS, "GLOCK_SPACE_ flags"),
     LIMIT(glock_space_options, cached_age, AT_LEAST, 0, "0 (no limit) or more, in ns"),
-    LIMIT(glock_space_options, trace_order, AT_MOST, TRACE_ORDER_MAX, "0 (no trace) to 24"),
     LIMIT(glock_space_options, work_threads, AT_MOST, WORK_THREADS_MAX, "0 (16 threads) to 256"),
 };
 
@@ -127,6 +124,21 @@ static int check_limits(struct glock_space *space, const char *where, const stru
 	return 0;
 }
 
+/* A member that is left out in silence might be one that the program relies on. */
+static int check_rest(struct glock_space *space, const char *where, const char *name,
+		      const void *at, size_t size, size_t known)
+{
+	size_t offset = glock__unknown_member(at, size, known);
+
+	if (!offset)
+		return 0;
+	glock__log(space,
+		   "space %s: %sstruct %s has a member at offset %zu that libglock %s does not "
+		   "know: set it to 0, or install a later libglock",
+		   space->name, where, name, offset, GLOCK__VERSION_TEXT);
+	return -E2BIG;
+}
+
 /* ---- types ---- */
 
 /* Sets the type of entry i. */
@@ -141,9 +153,13 @@ static int set_type(struct glock_space *space, size_t i, const struct glock_type
 	err = check_limits(space, where, type_limits, rows, o);
 	if (err)
 		return err;
-	if (o->ops &&
-	    glock__check_size(space, "glock_ops", o->ops->size, GLOCK__FIRST_SIZE(glock_ops, lost)))
+	if (o->ops && glock__check_size(space, "glock_ops", o->ops->size,
+					GLOCK__FIRST_SIZE(glock_ops, pages)))
 		return -EINVAL;
+	err = o->ops ? check_rest(space, where, "glock_ops", o->ops, o->ops->size, sizeof(*o->ops))
+		     : 0;
+	if (err)
+		return err;
 	t = &space->types[o->type];
 	t->known = true;
 	t->flags = o->flags;
@@ -180,15 +196,19 @@ static int type_entry(struct glock_space *space, const struct glock_space_option
 		      struct glock_type_options *type)
 {
 	size_t stride = o->types->size;
+	char where[32];
 	int err = glock__check_size(space, "glock_type_options", stride,
-				    GLOCK__FIRST_SIZE(glock_type_options, order));
+				    GLOCK__FIRST_SIZE(glock_type_options, hold_max));
 
 	if (err)
 		return err;
 	memcpy(type, (const char *)o->types + i * stride,
 	       stride < sizeof(*type) ? stride : sizeof(*type));
-	if (type->size == stride)
-		return 0;
+	if (type->size == stride) {
+		snprintf(where, sizeof(where), "types[%zu]: ", i);
+		return check_rest(space, where, "glock_type_options",
+				  (const char *)o->types + i * stride, stride, sizeof(*type));
+	}
 	glock__log(space,
 		   "space %s: entry %zu of types has size %zu, and the first one has %zu: set size "
 		   "to sizeof(struct glock_type_options) in each",
@@ -203,8 +223,25 @@ static bool has_ops(const struct glock__type *t)
 	       t->ops.lock;
 }
 
+/* Two entries for one type: the second one would replace what the first one set. */
+static int check_once(struct glock_space *space, unsigned int type, size_t i, uint32_t *given)
+{
+	if (type >= GLOCK_TYPE_MAX)
+		return 0; /* set_type() refuses it */
+	if (*given & 1u << type) {
+		glock__log(
+		    space,
+		    "space %s: types[%zu]: type %u has an entry already; give each type once",
+		    space->name, i, type);
+		return -EINVAL;
+	}
+	*given |= 1u << type;
+	return 0;
+}
+
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
 {
+	uint32_t given = 0;
 	int err = 0;
 
 	for (unsigned int i = 0; i < GLOCK_TYPE_OWN; i++) {
@@ -215,6 +252,8 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		struct glock_type_options type = {0};
 
 		err = type_entry(space, o, i, &type);
+		if (!err)
+			err = check_once(space, type.type, i, &given);
 		if (!err)
 			err = set_type(space, i, &type);
 	}
@@ -249,11 +288,7 @@ int glock__options_take(struct glock_space *space, const char *name,
 		return -EINVAL;
 	}
 	space->flags = o->flags;
-	space->major = o->major;
-	space->minor = o->minor;
-	space->hz = o->hz ? o->hz : DEFAULT_HZ;
 	space->recover = o->recover;
-	space->recover_node = o->recover_node;
 	space->recover_arg = o->recover_arg;
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;

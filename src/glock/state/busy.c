@@ -10,11 +10,10 @@
 #include "busy.h"
 
 #include "glock/core/lent.h"
-#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 
 #include "demote.h"
-#include "word.h"
+#include "glock/fast/word.h"
 #include "work.h"
 
 #include <string.h>
@@ -43,7 +42,7 @@ void glock__busy_attach(struct glock *gl)
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
 	b->cancel = b->in_call = b->must_run = b->recover_first = false;
-	b->trim = b->demanded = b->deadlines = false;
+	b->trim = b->demanded = b->deadlines = b->leaving = false;
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;
@@ -59,6 +58,16 @@ void glock__busy_attach(struct glock *gl)
 	gl->flags |= GLOCK__F_BUSY;
 }
 
+void glock__has_left(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	gl_busy(gl)->leaving = false;
+	atom_sub32(&space->lru.leaving, 1);
+	if (!glock__too_many_leave(space))
+		glock__wake(space, &space->lru.leaving);
+}
+
 void glock__busy_detach(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
@@ -69,6 +78,7 @@ void glock__busy_detach(struct glock *gl)
 	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
 	glock__publish_gone(gl);
 	glock__lent_return(gl);
+	glock__left(gl);
 	b->more->flags = 0;
 	/*
 	 * The futex must change, because a thread that still reads it must not see the old value.

@@ -45,12 +45,6 @@ GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
 	glock__unlock_for_call(gl);
 }
 
-/* Tells whether this node got the lock in a recovery. Until the thaw only RECOVER is granted. */
-GLOCK__INLINE bool glock__is_kept_back(const struct glock *gl)
-{
-	return gl_busy(gl)->recover_first && atom_load8(&gl_space(gl)->recovering);
-}
-
 /* Lends the glock a record (lent.h), unless it has one. Under gl->lock. NULL without memory. */
 struct glock__lent *glock__lend(struct glock *gl);
 /* Takes the record back, and teaches the type. Under gl->lock. Does nothing without a record. */
@@ -60,6 +54,23 @@ void glock__lent_return(struct glock *gl);
  * this after it has dropped the lock.
  */
 GLOCK__COLD void glock__lent_trim(struct glock_space *space);
+
+/* Tells whether too many glocks that a limit gave up are still cached; see lru.c. */
+GLOCK__INLINE bool glock__too_many_leave(struct glock_space *space)
+{
+	const uint32_t leaving = atom_load32(&space->lru.leaving);
+
+	/* If none is leaving, the types object to giving more up. */
+	return leaving && (size_t)atom_load32(&space->parts[0].idle) + leaving >
+			      space->lru.max + space->lru.max / 10 + 1;
+}
+/* Notes that the glock is not cached any more, if a limit gave it up. Under gl->lock. */
+GLOCK__COLD void glock__has_left(struct glock *gl);
+GLOCK__INLINE void glock__left(struct glock *gl)
+{
+	if (__builtin_expect(gl_busy(gl)->leaving, 0))
+		glock__has_left(gl);
+}
 
 /* Parts of a glock as a thread without gl->lock may see them, for dumps and tests. */
 struct glock__look {

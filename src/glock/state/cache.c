@@ -17,11 +17,12 @@
  */
 #include "cache.h"
 
-#include "glock/core/log.h"
+#include "glock/core/space.h"
+#include "glock/fast/thread.h"
 
 #include "busy.h"
-#include "polling.h"
-#include "worker.h"
+#include "glock/base/op_call.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,6 +39,7 @@ enum op {
 	OP_LOCK,
 	OP_UNLOCK,
 	OP_DUMP,
+	OP_PAGES,
 	OP_CALLBACK,
 	OP_LOST,
 	OP_INSTANTIATE,
@@ -51,11 +53,17 @@ struct op_rule {
 };
 
 static const struct op_rule op_rules[OP_MAX] = {
-    [OP_XMOTE_TH] = {"xmote_th", true, false}, [OP_XMOTE_BH] = {"xmote_bh", true, false},
-    [OP_INVAL] = {"inval", true, false},       [OP_DEMOTE_OK] = {"demote_ok", false, true},
-    [OP_LOCK] = {"lock", true, false},         [OP_UNLOCK] = {"unlock", true, false},
-    [OP_DUMP] = {"dump", false, true},         [OP_CALLBACK] = {"callback", false, true},
-    [OP_LOST] = {"lost", false, true},         [OP_INSTANTIATE] = {"instantiate", true, false},
+    [OP_XMOTE_TH] = {"xmote_th", true, false},
+    [OP_XMOTE_BH] = {"xmote_bh", true, false},
+    [OP_INVAL] = {"inval", true, false},
+    [OP_DEMOTE_OK] = {"demote_ok", false, true},
+    [OP_LOCK] = {"lock", true, false},
+    [OP_UNLOCK] = {"unlock", true, false},
+    [OP_DUMP] = {"dump", false, true},
+    [OP_PAGES] = {"pages", false, true},
+    [OP_CALLBACK] = {"callback", false, true},
+    [OP_LOST] = {"lost", false, true},
+    [OP_INSTANTIATE] = {"instantiate", true, false},
 };
 
 /* ---- what the thread is doing ---- */
@@ -70,7 +78,7 @@ int glock__check_op(struct glock_space *space, const char *function)
 	glock__log(space,
 		   "glock %u:%" PRIu64
 		   " (%s): operation %s called %s under the spinlock; call it later",
-		   gl->type, gl->number, gl_type(gl)->info.name, tls->id.spinlocked_op, function);
+		   gl->type, gl->number, gl_type(gl)->info.name, tls->id.op.name, function);
 	return -EDEADLK;
 }
 
@@ -79,6 +87,7 @@ int glock__check_slow(struct glock_space *space, const char *function)
 	if (space->generation != glock__generation())
 		return -ECHILD;
 	glock__tls_check(space->generation);
+	glock__check_left(false);
 	return glock__check_op(space, function);
 }
 
@@ -87,6 +96,8 @@ int glock__check_slow(struct glock_space *space, const char *function)
 struct call {
 	const struct op_rule *rule;
 	bool bit_lock; /* the caller has the bit lock, and the operation must not drop it */
+	struct glock__in_op outer;
+	struct glock__thread *fast;
 	int64_t began;
 	long sleeps; /* how often this thread slept until then; -1: not asked */
 };
@@ -114,6 +125,17 @@ static long count_sleeps(const struct glock *gl)
 	return usage.ru_nvcsw;
 }
 
+/* CPU time of the thread, because a thread that was preempted is not to blame. */
+static int64_t op_clock(struct glock *gl)
+{
+	struct timespec ts;
+
+	if (gl_space(gl)->env.now)
+		return glock__now(gl_space(gl));
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 static struct call op_begin(struct glock *gl, enum op op)
 {
 	struct glock__tls *tls = glock__tls();
@@ -122,25 +144,29 @@ static struct call op_begin(struct glock *gl, enum op op)
 	assert(gl_held(gl) && !tls->id.spinlocked);
 	assert(c.bit_lock || !c.rule->bit_lock);
 	glock__tsan_acquire(gl);
+	tls->id.process = gl_space(gl)->generation; /* a thread of the lock manager made no call */
+	c.outer = tls->id.op;
+	c.fast = tls->fast.thread;
+	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
+	tls->id.op = (struct glock__in_op){gl, c.rule->name, __builtin_frame_address(0)};
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
-		glock__poll_end(gl_space(gl)); /* the operation may take long */
+		if (!tls->fast.threads)
+			glock__watch_thread(tls); /* a longjmp() may leave the operation */
+		glock__poll_end(gl_space(gl));    /* the operation may take long */
 		glock__worker_op_begins(gl_space(gl));
 		return c;
 	}
-	tls->id.process = gl_space(gl)->generation; /* a thread of the lock manager made no call */
 	tls->id.spinlocked = gl;
-	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
-	tls->id.spinlocked_op = c.rule->name;
-	c.began = gl_now_anew(gl);
+	c.began = op_clock(gl);
 	c.sleeps = count_sleeps(gl);
 	return c;
 }
 
 static void end_spinlocked(struct glock *gl, const struct call *c)
 {
-	int64_t took = glock__now(gl_space(gl)) - c->began;
+	int64_t took = op_clock(gl) - c->began;
 	long slept = c->sleeps < 0 ? 0 : count_sleeps(gl) - c->sleeps;
 
 	glock__tls()->id.spinlocked = NULL;
@@ -161,6 +187,9 @@ static void op_end(struct glock *gl, const struct call *c)
 	struct glock__tls *tls = glock__tls();
 
 	glock__tsan_release(gl);
+	tls->id.op = c->outer;
+	if (!tls->fast.thread) /* no call of the operation set it anew */
+		tls->fast.thread = c->fast;
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {
@@ -176,123 +205,214 @@ static void op_end(struct glock *gl, const struct call *c)
 	assert(gl_held(gl));
 }
 
+/* ---- the operations ---- */
+
+/* The arguments of an operation, and its result. */
+struct op_args {
+	const struct glock_ops *ops;
+	enum op op;
+	struct glock *gl;
+	struct glock_holder *gh;
+	enum glock_mode mode;
+	unsigned int what;
+	int remote;
+	glock_print_fn *print;
+	void *to;
+	long result;
+};
+
+/* Calls the operation. */
+static void call_op(void *args)
+{
+	struct op_args *a = args;
+	const struct glock_ops *ops = a->ops;
+
+	switch (a->op) {
+	case OP_XMOTE_TH:
+		a->result = ops->xmote_th(a->gl, a->mode, a->what);
+		break;
+	case OP_XMOTE_BH:
+		a->result = ops->xmote_bh(a->gl, a->mode);
+		break;
+	case OP_INVAL:
+		ops->inval(a->gl, a->what);
+		break;
+	case OP_DEMOTE_OK:
+		a->result = ops->demote_ok(a->gl);
+		break;
+	case OP_LOCK:
+		a->result = ops->lock(a->gh);
+		break;
+	case OP_UNLOCK:
+		ops->unlock(a->gh);
+		break;
+	case OP_DUMP:
+		ops->dump(a->gl, a->print, a->to);
+		break;
+	case OP_PAGES:
+		a->result = (long)ops->pages(a->gl);
+		break;
+	case OP_CALLBACK:
+		ops->callback(a->gl, a->mode, a->remote);
+		break;
+	case OP_LOST:
+		ops->lost(a->gh);
+		break;
+	case OP_INSTANTIATE:
+		a->result = ops->instantiate(a->gh);
+		break;
+	case OP_MAX:
+		break;
+	}
+}
+
+/* Runs an operation. Returns its result, or `left` if it did not return. */
+static long run_op(struct glock *gl, struct op_args *a, long left)
+{
+	struct call c = op_begin(gl, a->op);
+	bool returned;
+
+	a->ops = &gl_type(gl)->ops;
+	a->gl = gl;
+	returned = glock__op_call(call_op, a);
+	op_end(gl, &c);
+	if (!returned)
+		breach(gl, &c,
+		       "was left by pthread_exit(), a cancellation or an exception, so it has "
+		       "failed (error %d); return an error from it instead",
+		       -ENOTRECOVERABLE);
+	return returned ? a->result : left;
+}
+
 /* ---- with the bit lock ---- */
+
+/* Runs xmote_th or inval. glock_withdraw() looks for these. */
+static int run_writer(struct glock *gl, struct op_args *a)
+{
+	int err;
+
+	gl_busy(gl)->writes = true;
+	err = (int)run_op(gl, a, -ENOTRECOVERABLE);
+	gl_busy(gl)->writes = false;
+	return err;
+}
 
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
-	struct call c;
-	int err;
-
 	if (!gl_type(gl)->ops.xmote_th)
 		return 0;
-	c = op_begin(gl, OP_XMOTE_TH);
-	err = gl_type(gl)->ops.xmote_th(gl, to, sync);
-	op_end(gl, &c);
-	return err;
+	return run_writer(gl, &(struct op_args){.op = OP_XMOTE_TH, .mode = to, .what = sync});
 }
 
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
-	struct call c;
-	int err;
-
 	if (!gl_type(gl)->ops.xmote_bh)
 		return 0;
-	c = op_begin(gl, OP_XMOTE_BH);
-	err = gl_type(gl)->ops.xmote_bh(gl, mode);
-	op_end(gl, &c);
-	return err;
+	return (int)run_op(gl, &(struct op_args){.op = OP_XMOTE_BH, .mode = mode},
+			   -ENOTRECOVERABLE);
 }
 
-void glock__op_inval(struct glock *gl, unsigned int what)
+int glock__op_inval(struct glock *gl, unsigned int what)
 {
-	struct call c;
-
 	assert(what);
 	if (!gl_type(gl)->ops.inval)
-		return;
-	c = op_begin(gl, OP_INVAL);
-	gl_type(gl)->ops.inval(gl, what);
-	op_end(gl, &c);
+		return 0;
+	return run_writer(gl, &(struct op_args){.op = OP_INVAL, .what = what});
 }
 
 int glock__op_instantiate(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c;
 	int err;
 
 	gl->flags |= GLOCK__F_INSTANTIATING;
-	c = op_begin(gl, OP_INSTANTIATE);
-	err = gl_type(gl)->ops.instantiate(public_of(gh));
-	op_end(gl, &c);
+	err = (int)run_op(gl, &(struct op_args){.op = OP_INSTANTIATE, .gh = public_of(gh)},
+			  -ENOTRECOVERABLE);
 	gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATING;
 	return err;
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = op_begin(gl, OP_LOCK);
-	int err = gl_type(gl)->ops.lock(public_of(gh));
-
-	op_end(gl, &c);
-	return err;
+	return (int)run_op(gl, &(struct op_args){.op = OP_LOCK, .gh = public_of(gh)},
+			   -ENOTRECOVERABLE);
 }
 
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = op_begin(gl, OP_UNLOCK);
-
 	glock__enter_work(); /* other threads wait for each operation, on any thread */
-	gl_type(gl)->ops.unlock(public_of(gh));
+	(void)run_op(gl, &(struct op_args){.op = OP_UNLOCK, .gh = public_of(gh)}, 0);
 	glock__leave_work();
-	op_end(gl, &c);
 }
 
 /* ---- under the spinlock ---- */
 
 bool glock__op_demote_ok(struct glock *gl)
 {
-	struct call c;
-	bool ok;
-
-	if (!gl_type(gl)->ops.demote_ok)
-		return true;
-	c = op_begin(gl, OP_DEMOTE_OK);
-	ok = gl_type(gl)->ops.demote_ok(gl);
-	op_end(gl, &c);
-	return ok;
+	return !gl_type(gl)->ops.demote_ok ||
+	       run_op(gl, &(struct op_args){.op = OP_DEMOTE_OK}, false);
 }
 
+/* An operation that did not return is named in the log, and here that is all. */
 void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 {
-	struct call c;
-
-	if (!gl_type(gl)->ops.callback)
-		return;
-	c = op_begin(gl, OP_CALLBACK);
-	gl_type(gl)->ops.callback(gl, to, remote);
-	op_end(gl, &c);
+	if (gl_type(gl)->ops.callback)
+		(void)run_op(gl, &(struct op_args){.op = OP_CALLBACK, .mode = to, .remote = remote},
+			     0);
 }
 
 void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c;
-
-	if (!gl_type(gl)->ops.lost)
-		return;
-	c = op_begin(gl, OP_LOST);
-	gl_type(gl)->ops.lost(public_of(gh));
-	op_end(gl, &c);
+	if (gl_type(gl)->ops.lost)
+		(void)run_op(gl, &(struct op_args){.op = OP_LOST, .gh = public_of(gh)}, 0);
 }
 
 void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
-	struct call c;
-
 	/* In UN the object cannot be up to date. */
-	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
+	if (gl_type(gl)->ops.dump && gl->state != GLOCK_UN)
+		(void)run_op(gl, &(struct op_args){.op = OP_DUMP, .print = print, .to = to}, 0);
+}
+
+uint64_t glock__op_pages(struct glock *gl)
+{
+	if (!gl_type(gl)->ops.pages || gl->state == GLOCK_UN)
+		return 0;
+	return (unsigned long)run_op(gl, &(struct op_args){.op = OP_PAGES}, 0);
+}
+
+/* ---- the locks of operations that write while the space withdraws ---- */
+
+/*
+ * Gives the locks back, except those under which the program still writes. Each of these gives a
+ * reason to come again. One thread leaves at a time, and also serves the reasons that come
+ * meanwhile. The first reason is the withdrawal itself.
+ */
+void glock__leave(struct glock_space *space)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+	uint32_t reasons;
+
+	do {
+		reasons = atom_load32(&space->leaves);
+		if (ops->leave_but && atom_load32(&space->writers))
+			ops->leave_but(space->lm);
+		else
+			ops->leave(space->lm, true);
+	} while (!atom_cas32(&space->leaves, &reasons, 0));
+}
+
+void glock__writes_no_more(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
+	if (gl->lk.held != GLOCK__LM_KEPT)
 		return;
-	c = op_begin(gl, OP_DUMP);
-	gl_type(gl)->ops.dump(gl, print, to);
-	op_end(gl, &c);
+	atom_store8(&gl->lk.held, 0);
+	atom_sub32(&space->writers, 1);
+	if (atom_add32(&space->leaves, 1))
+		return; /* the space does not withdraw, or another thread leaves */
+	gl_unlock(gl);
+	glock__leave(space);
+	gl_lock(gl);
 }

@@ -9,13 +9,13 @@
  * could do. The node publishes its events, or gives up a glock. It gives the glock up when the hold
  * time is over and the holders are done.
  */
-#include "control.h"
+#include "reply.h"
+#include "show.h"
 
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
 
 #include "find.h"
-#include "reply.h"
 
 #include <errno.h>
 

@@ -6,7 +6,9 @@
 #ifndef GLOCK__DEMOTE_H
 #define GLOCK__DEMOTE_H
 
-#include "glock/core/internal.h"
+#include "glock/fast/word.h"
+
+#include "busy.h"
 
 /* Asks the glock to go down to mode `to`, not before the time `until` (0: now). */
 void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote);
@@ -21,6 +23,17 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to, bool at_once);
 /* As in Linux 6.1: shortens the hold time, because nodes fight for the glock; or lengthens it. */
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);
+/*
+ * Closes the word as glock__fast_shut(), and ends a bias. Drops gl->lock for a heavy fence, and
+ * takes it again.
+ */
+GLOCK__COLD void glock__fast_end_bias(struct glock *gl);
+GLOCK__INLINE void glock__fast_close(struct glock *gl)
+{
+	glock__fast_shut(gl);
+	if (gl_busy(gl)->bias)
+		glock__fast_end_bias(gl);
+}
 /* Sets hold_first and hold_max of each type, when flags and types of the space are known. */
 void glock__hold_types(struct glock_space *space);
 

@@ -179,7 +179,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 
 	assert(gl_held(gl));
 	/* This thread runs work that is due now. It does not wait for work that is due later. */
-	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(LATER_WORK_DEFERRED))) {
+	if (tls->deferred.gl == gl && at <= gl_now(gl)) {
 		tls->deferred.queued = true;
 		return;
 	}
@@ -259,33 +259,16 @@ void glock__work_ended(struct glock_space *space, struct glock__busy *b)
 	glock__lock_drop(&space->work.lock);
 }
 
-/*
- * Tells whether the work is to withdraw now. While other work runs, it is not: the thread that ends
- * last withdraws. So no operation meets a withdrawal by the work. Under work.lock.
- */
-static bool withdraws_now(const struct glock_space *space)
+/* Operations of other threads do not delay a withdrawal. */
+bool glock__work_withdraws(const struct glock_space *space)
 {
-	return atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done) &&
-	       glock__list_empty(&space->work.running);
+	return atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done);
 }
 
 bool glock__work_is_told(const struct glock_space *space)
 {
-	return (atom_load8(&space->thaw_pending) || atom_load32(&space->short_of) ||
-		withdraws_now(space)) &&
-	       !FAULT(SPACE_EVENT_FORGOTTEN);
-}
-
-bool glock__work_withdraws(struct glock_space *space)
-{
-	bool now;
-
-	if (!atom_load8(&space->withdrawn))
-		return false;
-	glock__lock_take(&space->work.lock);
-	now = withdraws_now(space);
-	glock__lock_drop(&space->work.lock);
-	return now;
+	return atom_load8(&space->thaw_pending) || atom_load32(&space->short_of) ||
+	       glock__work_withdraws(space);
 }
 
 int64_t glock__work_first(struct glock_space *space)
@@ -303,4 +286,15 @@ int64_t glock__work_next(struct glock_space *space)
 	next = glock__work_first(space);
 	glock__lock_drop(&space->work.lock);
 	return next;
+}
+
+void glock__wake_up(struct glock_space *space, uint32_t *word)
+{
+	if (!space->work.have_thread) {
+		glock__work_signal(space);
+		return;
+	}
+	glock__futex_wake_all(word);
+	if (space->lm->polling)
+		space->lm->polling->nudge(space->lm, word);
 }

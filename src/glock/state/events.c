@@ -3,9 +3,32 @@
  * events.c - the trace events of a glock. All functions run under gl->lock. They do nothing without
  * a tracer at the probe and without a ring. A tracer has its own clock, so no time is read for it.
  */
-#include "events.h"
+#include "show.h"
 
+#include "glock/fast/thread.h"
 #include "glock/publish/publish_space.h"
+
+enum { TRACE_ORDER = 14 }; /* the ring for readers keeps 2^TRACE_ORDER events */
+
+struct glock__ring *glock__publish_traced(struct glock_space *space)
+{
+	uint32_t none = 0;
+	int64_t until;
+	bool traced;
+
+	if (!space->publisher)
+		return NULL;
+	until = (int64_t)atom_load64(space->trace_until);
+	traced = until && until >= glock__now(space);
+	if (traced != atom_load32(&space->traced))
+		glock__threads_trace(space, traced);
+	if (!traced)
+		return NULL;
+	/* One thread makes the ring. The others go on without a ring meanwhile. */
+	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))
+		atom_store_ptr(&space->live_ring, glock__publish_ring(space, TRACE_ORDER));
+	return atom_load_ptr(&space->live_ring);
+}
 
 /*
  * Tells whether a tracer or a ring wants the event. Sets *ring to the ring of the program, or to
@@ -106,8 +129,8 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 }
 
 GLOCK__NOINLINE GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
-					       int64_t now, int64_t round_trip, int status,
-					       unsigned int sbflags)
+						  int64_t now, int64_t round_trip, int status,
+						  unsigned int sbflags)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_LOCK_TIME, NULL);
 

@@ -11,14 +11,13 @@
  */
 #include "find.h"
 
-#include "glock/core/get_sites.h"
 #include "glock/core/hash.h"
-#include "glock/core/log.h"
+#include "glock/core/space.h"
 
+#include "busy.h"
 #include "cache.h"
-#include "events.h"
-#include "lru.h"
-#include "word.h"
+#include "glock/fast/word.h"
+#include "show.h"
 #include "work.h"
 
 #include <assert.h>
@@ -192,12 +191,6 @@ int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, 
 	return find_or_add(space, type, number, true, ret, where);
 }
 
-/* For programs that were built with version 0.1.0, and for other languages. */
-int(glock_get)(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
-{
-	return find_or_add(space, type, number, true, ret, "?");
-}
-
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret)
 {
@@ -238,7 +231,7 @@ static void unlock_and_free(struct glock *gl)
 	struct glock__stats_asked rq = {0};
 	struct glock__record *r;
 
-	if (!gl->lk.id || FAULT(LOCK_LEFT_BEHIND)) {
+	if (!gl->lk.id) {
 		glock__free(gl);
 		return;
 	}
@@ -300,8 +293,7 @@ static bool leaves_table(struct glock *gl)
 		became_idle(gl);
 		return false;
 	}
-	if (!FAULT(FAST_COUNT_NOT_FOLDED))
-		glock__fast_fold(gl); /* the grant of a refused holder was counted and taken back */
+	glock__fast_fold(gl); /* the grant of a refused holder was counted and taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
 	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
@@ -452,11 +444,6 @@ uint64_t glock_number(const struct glock *gl)
 	return gl->number;
 }
 
-struct glock_space *glock_space_of(const struct glock *gl)
-{
-	return gl_space(gl);
-}
-
 void glock_set_object(struct glock *gl, void *object)
 {
 	bool mine = glock__lock_held(&gl->lock); /* called in an operation of this glock */
@@ -467,22 +454,4 @@ void glock_set_object(struct glock *gl, void *object)
 	atom_store_ptr(&gl->object, object);
 	if (!mine)
 		glock__lock_drop(&gl->lock);
-}
-
-void glock_set_dirty(struct glock *gl, int dirty)
-{
-	if (glock__check(gl_space(gl), "glock_set_dirty"))
-		return;
-	gl_lock(gl);
-	gl->flags = dirty ? gl->flags | GLOCK__F_DIRTY : gl->flags & ~(uint32_t)GLOCK__F_DIRTY;
-	gl_unlock(gl);
-}
-
-void glock_set_pages(struct glock *gl, unsigned long pages)
-{
-	if (glock__check(gl_space(gl), "glock_set_pages"))
-		return;
-	gl_lock(gl);
-	gl_busy(gl)->more->pages = pages;
-	gl_unlock(gl);
 }

@@ -32,8 +32,8 @@
 
 #include "glock/core/lent.h"
 
+#include "glock/fast/word.h"
 #include "queue.h"
-#include "word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -45,7 +45,7 @@ enum {
 	JUMP = 8,           /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,    /* a process that was stopped once does not spoil the record */
 	QUICK_NS = 50000,   /* uses that follow each other so quickly are counted, not seen */
-	IDLE_HANDOVERS = 4, /* TRY_IDLE waits for so many, but not shorter or longer than: */
+	IDLE_HANDOVERS = 4, /* TRY waits for so many, but not shorter or longer than: */
 	IDLE_MIN_NS = 50000000,
 	IDLE_MAX_NS = 1000000000,
 };
@@ -273,9 +273,9 @@ static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t e
 	if (state_of(gl)->n[GLOCK__USES_ANY] - state_of(gl)->at_grant <= 1)
 		end = later(end, earlier(until, gl_record(gl)->granted_at + gl_type(gl)->hold_max));
 	until = earlier(until, end);
-	note(gl, until > gl_now(gl) ? GLOCK__HOLD_IN_USE :
-		 until == end	    ? GLOCK__HOLD_ENDED :
-				      GLOCK__HOLD_UNUSED);
+	note(gl, until > gl_now(gl) ? GLOCK__HOLD_IN_USE
+		 : until == end     ? GLOCK__HOLD_ENDED
+				    : GLOCK__HOLD_UNUSED);
 	return until > gl_now(gl) ? until : 0;
 }
 
@@ -283,9 +283,9 @@ static int64_t used_until(struct glock *gl, enum glock__hold_uses u, int64_t gra
 {
 	int64_t until = end_of_hold(gl, u, sure_gain(policy_of(gl), u), granted_at);
 
-	note(gl, until > gl_now(gl)		? GLOCK__HOLD_IN_USE :
-		 !hand_over(policy_of(gl))	? GLOCK__HOLD_UNKNOWN :
-						  GLOCK__HOLD_ENDED);
+	note(gl, until > gl_now(gl)          ? GLOCK__HOLD_IN_USE
+		 : !hand_over(policy_of(gl)) ? GLOCK__HOLD_UNKNOWN
+					     : GLOCK__HOLD_ENDED);
 	return until > gl_now(gl) ? until : 0;
 }
 

@@ -7,7 +7,7 @@
 #ifndef GLOCK__HOLD_H
 #define GLOCK__HOLD_H
 
-#include "hold_state.h"
+#include "glock/core/internal.h"
 
 /*
  * Returns the time until which a new demand waits, 0 if the glock is given up now. `to` is the mode
@@ -16,7 +16,7 @@
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to);
 /* Returns the same for a demand that waits already. */
 int64_t glock__hold_look(struct glock *gl);
-/* Returns for how long a request with TRY_IDLE waits for a hand-over. */
+/* Returns for how long a request with TRY waits for a hand-over. */
 int64_t glock__hold_idle(const struct glock *gl);
 /* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);

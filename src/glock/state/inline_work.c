@@ -11,21 +11,18 @@
  * for which it waits. They read the object in. The thread leaves write-back, invalidation and
  * operations for other requests to the threads that run the work.
  */
-#include "inline_work.h"
+#include "work.h"
 
 #include "cache.h"
-#include "polling.h"
 #include "queue.h"
 #include "reply.h"
-#include "work.h"
 
 #include <assert.h>
 
 bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 {
 	struct glock__tls *tls = glock__tls();
-	bool is_try =
-	    own && own->flags & GLOCK__TRIES && !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
+	bool is_try = own && own->flags & GLOCK__TRIES && !glock__linux_hz;
 
 	if ((!gl_space(gl)->work.have_thread && !is_try) || tls->deferred.gl || glock__in_work())
 		return false;
@@ -119,7 +116,7 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 	atom_add32(&space->work.waiters, 1);
 	glock__tls()->deferred.wanted = true;
 	if (atom_load32(word) == seen)
-		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+		err = space->lm->polling->wait(space->lm, word, seen, deadline);
 	glock__tls()->deferred.wanted = false;
 	if (err == -EBUSY)
 		err = glock__futex_wait(word, seen, deadline);

@@ -17,13 +17,12 @@
  * A glock stores since when it is idle in four bytes, in units of 2^18 ns, rounded up. Times are
  * compared modulo 2^32, so an age limit means at most 13 days.
  */
-#include "lru.h"
+#include "find.h"
 
 #include "busy.h"
 #include "cache.h"
 #include "demote.h"
-#include "pressure.h"
-#include "queue.h"
+#include "glock/fast/word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -197,6 +196,21 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 }
 
 /*
+ * The work demotes the glocks that a limit gave up, with their operations. A program may take new
+ * locks faster than that. So a request for a lock that is not cached waits while too many glocks
+ * are leaving. The wait is short, because an operation may wait for the program.
+ */
+static void note_leaving(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	if (!space->lru.max || gl_busy(gl)->leaving)
+		return;
+	gl_busy(gl)->leaving = true;
+	atom_add32(&space->lru.leaving, 1);
+}
+
+/*
  * Demotes the glock to UN. Returns false if its type vetoes that, or if it is not idle any more.
  * Drops the lock.
  */
@@ -208,10 +222,12 @@ static bool give_up(struct glock *gl)
 	if (gl_refs(gl)) /* the thread with the reference puts it back on the list */
 		goto out;
 	ok = glock__op_demote_ok(gl);
-	if (ok)
+	if (ok) {
+		note_leaving(gl);
 		glock__request_demote(gl, GLOCK_UN, 0, false); /* the work has a reference now */
-	else
+	} else {
 		glock__lru_add(gl);
+	}
 out:
 	gl_unlock(gl);
 	return ok;
@@ -223,9 +239,9 @@ enum { WALK = 256 }; /* glocks at which a walk looks before it drops the lock of
 
 static bool is_in_part(struct glock_space *space, const struct glock *gl, unsigned int part)
 {
-	const struct glock__lm_ops *ops = space->lm->ops;
+	const struct glock__lm_memory *memory = space->lm->memory;
 
-	return !ops->part || ops->part(space->lm, gl->type, gl->number) == part;
+	return !memory->part || memory->part(space->lm, gl->type, gl->number) == part;
 }
 
 /*
@@ -363,34 +379,28 @@ void glock__give_back(struct glock_space *space)
 	for (; parts; parts &= parts - 1) {
 		unsigned int part = (unsigned int)__builtin_ctz(parts);
 
-		space->lm->ops->gave_back(space->lm, part, glock__lru_give_back(space, part, n));
+		space->lm->memory->gave_back(space->lm, part, glock__lru_give_back(space, part, n));
 	}
 }
 
-bool glock__wait_for_room(struct glock *gl)
+int64_t glock__room_delay(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	const struct glock__lm_ops *ops = space->lm->ops;
+	const struct glock__lm_memory *memory = space->lm->memory;
 	const struct glock__holder *gh = glock__first_waiter(gl);
 	struct glock__busy *b = gl_busy(gl);
 	int64_t delay, waited;
 	bool tries;
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
-	if (!ops->make_room || !gh || gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
-		return false;
+	if (!memory || !gh || gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
+		return 0;
 	tries = gh->flags & GLOCK__TRIES;
 	if (b->short_since < gh->asked) /* an earlier request was short of memory */
 		b->short_since = gl_now_anew(gl);
 	waited = gl_now_anew(gl) - b->short_since;
 	gl_unlock(gl);
-	delay = ops->make_room(space->lm, gl->type, gl->number, waited);
+	delay = memory->make_room(space->lm, gl->type, gl->number, waited);
 	gl_lock(gl);
-	if (!delay || tries)
-		return false;
-	gl_busy(gl)->target = gl->state;
-	glock__clear_lock(gl);
-	if (!FAULT(ROOM_NOT_AWAITED))
-		glock__work_queue(gl, gl_now_anew(gl) + delay);
-	return true;
+	return tries ? 0 : delay;
 }

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
+ * queue.c - the list of a glock: which waiter may be granted, grants, failures, deadlines.
  *
- * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears
- * the bit lock runs the queue again. A demand of another node comes before the waiters of this
- * node, because this node must not starve the others. No demand takes a lock away from a holder.
- *
- * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop
- * gl->lock for a while, and hold the bit lock meanwhile. In that time other threads may add and
- * remove waiters, let holders go, ask for demotes and store a reply.
+ * run.c decides when the functions here run, and xmote.c changes the state. All run under gl->lock.
+ * enter(), the functions of xmote.c and their callers drop gl->lock for a while, and hold the bit
+ * lock meanwhile. In that time other threads may add and remove waiters, let holders go, ask for
+ * demotes and store a reply.
  */
 #include "queue.h"
 
 #include "glock/core/notify.h"
-#include "glock/core/measure.h"
-#include "glock/core/order.h"
-#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 
 #include "busy.h"
 #include "cache.h"
 #include "demote.h"
-#include "events.h"
 #include "hold.h"
-#include "inline_work.h"
-#include "shortcuts.h"
 #include "show.h"
-#include "sync.h"
-#include "word.h"
 #include "work.h"
-#include "xmote.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -47,47 +35,6 @@ void glock__clear_lock(struct glock *gl)
 
 /* ---- the queue ---- */
 
-/* Returns the first granted holder. Granted holders are at the head, without gaps. */
-struct glock__holder *glock__first_holder(struct glock *gl)
-{
-	struct glock__list *head = &gl_busy(gl)->holders;
-	struct glock__holder *gh;
-
-	assert(gl_held(gl));
-	if (glock__list_empty(head))
-		return NULL;
-	gh = glock__entry(head->next, struct glock__holder, list);
-	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
-}
-
-/* Inside this file no call is made, because each hand-over asks several times. */
-GLOCK__INLINE bool is_held(struct glock *gl)
-{
-	glock__fast_shut(gl);
-	return glock__first_holder(gl) || glock__fast_mode(gl) != GLOCK_UN;
-}
-
-bool glock__is_held(struct glock *gl)
-{
-	return is_held(gl);
-}
-
-struct glock__holder *glock__first_waiter(struct glock *gl)
-{
-	struct glock__list *head = &gl_busy(gl)->holders;
-	struct glock__holder *first = NULL;
-
-	assert(gl_held(gl));
-	for (struct glock__list *l = head->prev; l != head; l = l->prev) {
-		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
-
-		if (gh_state(gh) & GLOCK__H_HOLDER)
-			break;
-		first = gh;
-	}
-	return first;
-}
-
 /*
  * Tells whether the list admits gh. `others` says that holders exist that the list does not show.
  */
@@ -103,17 +50,10 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
-	return glock__state_serves(gl->state, gh->mode, flags) ||
-	       (held && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ||
-	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
-	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
+	return glock__state_serves(gl->state, gh->mode, flags) || (held && glock__linux_hz);
 }
-/*
- * Returns the waiter whose turn it is. If a holder with RECOVER was let in during recovery, only
- * waiters with RECOVER follow. The first one of them moves to the place in the list where granted
- * holders stand.
- */
-static struct glock__holder *next_waiter(struct glock *gl)
+
+struct glock__holder *glock__next_waiter(struct glock *gl)
 {
 	struct glock__holder *first = glock__first_waiter(gl);
 	struct glock__list *l;
@@ -167,7 +107,7 @@ GLOCK__INLINE void count_wait(struct glock *gl, int64_t ns)
 /* Returns the time at which a waiter fails; 0: never. */
 static int64_t deadline_of(const struct glock *gl, const struct glock__holder *gh)
 {
-	int64_t end = gh->flags & GLOCK_TRY_IDLE ? gh->asked + glock__hold_idle(gl) : 0;
+	int64_t end = gh->flags & GLOCK_TRY ? gh->asked + glock__hold_idle(gl) : 0;
 
 	return end && (!gh->deadline || end < gh->deadline) ? end : gh->deadline;
 }
@@ -200,7 +140,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	assert(gl_held(gl) && may_join_list(gl, gh, true));
 	GRANT_HOOK(gl, gh);
 	waited = gl_now(gl) - gh->asked;
-	if (waited > LONG_WAIT)
+	if (glock__linux_hz && waited > LONG_WAIT)
 		glock__hold_grow(gl);
 	count_wait(gl, waited);
 	glock__publish_granted(gl, gh->mode, 1);
@@ -226,7 +166,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 	glock__list_del(&gh->list);
 	glock__measure_end(gl, gh);
 	glock__order_forget(gl_space(gl), gh);
-	glock__publish_unlinked(gl, gh);
+	glock__publish_unlinked(gl, gh, glock__spare_of(gl_space(gl)));
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
 }
 
@@ -253,8 +193,7 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 		if (tries_only && !(gh->flags & GLOCK__TRIES))
 			continue;
 		gl_busy(gl)->more->counts.tries_failed += tries_only;
-		glock__fail(gl, gh,
-			    error == -EBUSY && !(gh->flags & GLOCK_TRY_IDLE) ? -EAGAIN : error);
+		glock__fail(gl, gh, error == -EBUSY && !(gh->flags & GLOCK_TRY) ? -EAGAIN : error);
 	}
 }
 
@@ -286,14 +225,13 @@ static struct glock__holder *deadline_first(struct glock *gl)
 	return first;
 }
 
-/* Fails the waiters whose deadline has come. */
-GLOCK__COLD static void deadlines_expire(struct glock *gl)
+bool glock__deadlines_expire(struct glock *gl)
 {
 	struct glock__holder *gh;
 	bool first = false;
 
 	while ((gh = deadline_first(gl)) && deadline_of(gl, gh) <= gl_now(gl)) {
-		bool idle = gh->flags & GLOCK_TRY_IDLE;
+		bool idle = gh->flags & GLOCK_TRY;
 
 		first |= glock__first_waiter(gl) == gh;
 		gl_busy(gl)->more->counts.tries_failed += idle;
@@ -302,8 +240,7 @@ GLOCK__COLD static void deadlines_expire(struct glock *gl)
 	gl_busy(gl)->deadlines = gh;
 	if (gh)
 		glock__work_queue(gl, deadline_of(gl, gh));
-	if (first)
-		glock__cancel_request(gl);
+	return first;
 }
 
 /* ---- operations and grants ---- */
@@ -324,14 +261,27 @@ bool glock__must_enter(const struct glock *gl, const struct glock__holder *gh)
 	       !(gh->flags & GLOCK_SKIP);
 }
 
-/* Reads the object in. After an error, or if the lock was lost meanwhile, the next holder does. */
+/*
+ * Tells whether the holder may read all that this node may cache. A holder in DF may not read data,
+ * which the node caches under EX and SH.
+ */
+static bool reads_all(const struct glock *gl, const struct glock__holder *gh)
+{
+	return gh->mode != GLOCK_DF || gl->state == GLOCK_DF ||
+	       !(gl_type(gl)->info.caches & GLOCK_CACHES_DATA);
+}
+
+/*
+ * Reads the object in. The next holder does so, too, after an error, if the lock was lost
+ * meanwhile, and if this holder may not read all of it.
+ */
 static int instantiate(struct glock *gl, struct glock__holder *gh)
 {
 	int err = glock__op_instantiate(gl, gh);
 
 	if (!err && glock__lock_is_lost(gl))
 		err = -EIO;
-	if (!err && !FAULT(INSTANTIATED_TWICE))
+	if (!err && reads_all(gl, gh))
 		gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATE_NEEDED;
 	return err;
 }
@@ -370,27 +320,24 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 		glock__clear_lock(gl);
 }
 
-/*
- * Grants the waiters that fit, in the order of asking. No waiter overtakes another one. Returns
- * false if the next step may block, and nonblock is set.
- */
-bool glock__promote(struct glock *gl, bool nonblock)
+struct glock__holder *glock__promote_waiters(struct glock *gl, bool nonblock, bool *left)
 {
 	struct glock__holder *gh;
 
-	while ((gh = next_waiter(gl))) {
+	while ((gh = glock__next_waiter(gl))) {
 		if (glock__is_unusable(gl_space(gl))) {
 			glock__fail(gl, gh, -EIO);
 			continue;
 		}
+		if (gl->state == GLOCK_UN)
+			return gh; /* most misses */
 		if (!glock__may_grant(gl, gh)) {
-			if (!is_held(gl))
-				break;
+			if (!glock__is_held(gl))
+				return gh;
 			glock__fail_waiters(gl, -EBUSY, true);
 			/* Linux 6.1 stops here, also if gh was a try and the next waiter fits. */
-			if (glock__first_waiter(gl) == gh ||
-			    gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
-				break;
+			if (glock__first_waiter(gl) == gh || glock__linux_hz)
+				return NULL;
 			continue; /* gh was a try itself, and the next waiter may fit */
 		}
 		if (!glock__must_enter(gl, gh)) {
@@ -398,139 +345,13 @@ bool glock__promote(struct glock *gl, bool nonblock)
 
 			glock__grant(gl, gh);
 			if (last)
-				return true;
+				return NULL;
 			continue;
 		}
-		if (nonblock || glock__inline_leaves(gl, gh))
-			return false;
+		*left = nonblock || glock__inline_leaves(gl, gh);
+		if (*left)
+			return NULL;
 		enter(gl, gh);
 	}
-	return true;
-}
-
-/* Queues work that goes on with the queue, on this thread only if it may take the next step. */
-static void run_later(struct glock *gl, bool leave)
-{
-	if (leave)
-		glock__inline_leave(gl);
-	else
-		glock__work_queue(gl, gl_now(gl));
-}
-
-/* Starts the demote, or finds that it is done. Returns true if nothing else can be done now. */
-static bool run_demote(struct glock *gl, bool nonblock)
-{
-	enum glock_mode to = glock__demote_target(gl);
-	bool leave = glock__inline_leaves(gl, NULL);
-
-	if (to == gl->state) {
-		glock__demote_done(gl);
-		return false;
-	}
-	if (glock__is_held(gl))
-		return true; /* until the holders let go; new requests wait behind */
-	if (nonblock || leave) {
-		run_later(gl, leave);
-		return true;
-	}
-	glock__hold_giving_up(gl);
-	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
-	gl_busy(gl)->target = to;
-	glock__xmote(gl, to);
-	return true;
-}
-
-void glock__run_queue(struct glock *gl, bool nonblock)
-{
-	struct glock__holder *gh;
-	bool leave;
-
-	assert(gl_held(gl));
-	/* No request waits beside a bias. If a demand waits, its work ends the bias. */
-	if (__builtin_expect(gl_busy(gl)->bias, 0)) {
-		assert(!glock__first_waiter(gl));
-		gl_busy(gl)->must_run = false;
-		return;
-	}
-	glock__fast_shut(gl);
-	if (glock__is_unusable(gl_space(gl)))
-		glock__fail_waiters(gl, -EIO, false);
-	gh = glock__lone_miss(gl);
-	while (!gh) {
-		gl_busy(gl)->must_run = false;
-		if (gl->flags & GLOCK__F_LOCK)
-			return; /* the thread with the bit lock runs the queue */
-		if (glock__grants_paused(gl_space(gl)) && !glock__lock_is_lost(gl)) {
-			glock__fail_waiters(gl, -EAGAIN, true);
-			return; /* until the event resume */
-		}
-		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(WAITER_BEFORE_DEMOTE) &&
-		    run_demote(gl, nonblock))
-			return;
-		if (!glock__promote(gl, nonblock)) {
-			run_later(gl, !nonblock); /* this thread leaves the operation */
-			return;
-		}
-		gl_busy(gl)->must_run = false;
-		gh = next_waiter(gl);
-		if (is_held(gl) || !gh)
-			return;
-		if (!(gl->flags & GLOCK__F_DEMOTE) &&
-		    (!glock__state_serves(gl->state, gh->mode, gh->flags) ||
-		     FAULT(SERVED_WAITER_ASKS)))
-			break;
-		gh = NULL;
-		/*
-		 * Go on. A demote was asked for while a lock operation ran. Or the waiter fits, but
-		 * was not granted because of a thread that tried the fast path and left again.
-		 */
-	}
-	leave = glock__xmote_is_left(gl, gh);
-	if (nonblock || leave) {
-		run_later(gl, leave);
-		return;
-	}
-	gl_busy(gl)->target = gh->mode;
-	if (!(gh->flags & GLOCK__TRIES) && gh->list.next != &gl_busy(gl)->holders)
-		glock__fail_waiters(gl, -EBUSY, true);
-	gl->flags |= GLOCK__F_LOCK;
-	glock__xmote(gl, gl_busy(gl)->target);
-}
-
-bool glock__now_idle(struct glock *gl)
-{
-	assert(gl_held(gl));
-	if (gl->flags & GLOCK__F_LOCK || !gl->lk.held || !glock__list_empty(&gl_busy(gl)->holders))
-		return false;
-	gl->lk.held = false;
-	return true;
-}
-
-void glock__work_run(struct glock *gl)
-{
-	assert(gl_held(gl));
-	if (gl_busy(gl)->fence)
-		glock__fast_close(gl);
-	/*
-	 * A reply is not applied during its cancel, because the cancel must not hit the next
-	 * request.
-	 */
-	if (gl->flags & GLOCK__F_HAVE_REPLY &&
-	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING))) {
-		if (glock__reply_is_left(gl)) {
-			glock__inline_leave(gl);
-			return;
-		}
-		glock__take_reply(gl);
-	}
-	glock__demote_if_due(gl);
-	if (gl_busy(gl)->deadlines)
-		deadlines_expire(gl);
-	glock__run_queue(gl, false);
-	/* If the queue still has to run, the caller does that next. Do not drop the lock before. */
-	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
-		return;
-	gl_unlock(gl);
-	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
-	gl_lock(gl);
+	return NULL;
 }

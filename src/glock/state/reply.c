@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply.c - events of the lock manager: replies, basts, and recovery.
+ * reply.c - takes in what the lock manager tells about a glock: a reply, a demand.
  *
- * An event comes on any thread, without a lock held. A reply is only stored here, with its time,
- * and the work of the glock is queued. xmote.c applies the reply.
- *
- * A thread that works on the glock, and takes its lock next in any case, defers events. It defers
- * those that come before it has the lock. They are the reply to the request that the thread makes
- * just now, and events that it polls right before.
- *
- * During recovery grants are frozen, because the data that they cover may not be repaired yet.
+ * A reply is only stored here, with its time. xmote.c applies the reply. During recovery grants are
+ * frozen, because the data that they cover may not be repaired yet.
  */
 #include "reply.h"
 
 #include "glock/core/lent.h"
-#include "glock/publish/publish_lent.h"
+#include "glock/publish/publish_space.h"
 #include "glock/stats/choice.h"
 
 #include "busy.h"
-#include "control.h"
 #include "demote.h"
-#include "events.h"
 #include "find.h"
-#include "pressure.h"
-#include "queue.h"
-#include "withdraw.h"
-#include "word.h"
+#include "glock/fast/word.h"
+#include "show.h"
 #include "work.h"
 
 #include <assert.h>
@@ -68,8 +58,7 @@ static void give_up_frozen(struct glock *gl)
 static bool should_freeze(struct glock *gl)
 {
 	/* A withdrawn space gets no thaw, and the event block may come late. */
-	if (!atom_load8(&gl_space(gl)->recovering) ||
-	    (glock__is_unusable(gl_space(gl)) && !FAULT(WITHDRAWN_REPLY_FREEZES)))
+	if (!atom_load8(&gl_space(gl)->recovering) || glock__is_unusable(gl_space(gl)))
 		return false;
 	/* A refused request covers no data. The kernel does the same. */
 	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
@@ -143,14 +132,13 @@ static void note_outcome(struct glock *gl, int64_t now)
 
 void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 {
-	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
 	int64_t round_trip;
 
 	assert(gl_held(gl));
 	gl_now_is(gl, a->at); /* the time of arrival, before the wait for gl->lock */
 	round_trip = count_round_trip(gl, a->at);
-	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* 6.1 keeps the flag until the next request */
+	if (!glock__linux_hz) /* 6.1 keeps the flag until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);
 	if (gl->flags & GLOCK__F_DEAD)
@@ -218,92 +206,17 @@ void glock__apply_deferred(struct glock *gl)
 	}
 }
 
-static bool defers_events(const struct glock__tls *tls, const struct glock *gl)
-{
-	/*
-	 * A reply is applied before a bast. If a bast was deferred already, apply the reply at
-	 * once, after the deferred events.
-	 */
-	return tls->deferred.gl == gl && tls->deferred.wanted && !tls->deferred.bast;
-}
-
-/* Takes the lock for an event that is not deferred. */
-static void lock_and_apply(struct glock *gl)
-{
-	gl_lock(gl);
-	glock__apply_deferred(gl);
-}
-
-static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
-{
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	const struct glock__answer a = {
-	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
-	struct glock__tls *tls = glock__tls();
-
-	if (tls->deferred.asking == gl || defers_events(tls, gl)) {
-		tls->deferred.answer = a;
-		tls->deferred.queued |= tls->deferred.wanted;
-		return;
-	}
-	lock_and_apply(gl);
-	glock__store_reply(gl, &a);
-	if (gl->flags & GLOCK__F_DEAD) {
-		glock__free(gl);
-		return;
-	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(REPLY_RUNS_NO_WORK))
-		glock__work_queue(gl, a.at);
-	gl_unlock(gl);
-}
-
 bool glock__on_bast(struct glock *gl, enum glock_mode to, bool idle)
 {
 	bool used;
 
-	lock_and_apply(gl);
+	gl_lock(gl);
+	glock__apply_deferred(gl);
 	if (idle)
 		glock__fast_close(gl); /* the answer depends on the holders */
 	used = on_bast_locked(gl, to, idle);
 	gl_unlock(gl);
 	return used;
-}
-
-static bool on_bast(struct glock__lm_lock *lk, int mode)
-{
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	struct glock__tls *tls = glock__tls();
-	bool idle = mode & GLOCK__BAST_IDLE;
-	int to = glock__mode_for_bast(mode & ~GLOCK__BAST_IDLE);
-
-	if (to < 0)
-		return false;
-	if (idle || !defers_events(tls, gl)) /* the answer must not wait */
-		return glock__on_bast(gl, to, idle);
-	tls->deferred.bast = tls->deferred.queued = true;
-	tls->deferred.bast_mode = (uint8_t)to;
-	return false;
-}
-
-static uint32_t number_of(const struct glock__lm_lock *lk)
-{
-	return glock__number_of(glock__entry(lk, struct glock, lk));
-}
-
-static struct glock__lm_lock *find_lock(void *owner, uint32_t number)
-{
-	struct glock_space *space = owner;
-	const struct glock__slab *s = &space->glocks[!!(number & GLOCK__NUMBER_LVB)];
-
-	return glock__slab_had(s, number & ~GLOCK__NUMBER_LVB) ? &glock__at(space, number)->lk
-							       : NULL;
-}
-
-static void on_block(void *owner)
-{
-	struct glock_space *space = owner;
-
-	atom_store8(&space->recovering, true);
 }
 
 void glock__unfreeze(struct glock *gl)
@@ -337,106 +250,3 @@ void glock__thaw(struct glock_space *space)
 	if (atom_load8(&space->thaw_pending) && atom_swap8(&space->thaw_pending, false))
 		glock__each(space, thaw_one, NULL);
 }
-
-/*
- * The lock manager may call this under a lock of its own. A walk over the glocks may drop the last
- * reference to a glock. The glock is then unlocked at the lock manager, which takes that lock. So
- * the work does the walk.
- */
-static void on_thaw(void *owner)
-{
-	struct glock_space *space = owner;
-
-	atom_store8(&space->recovering, false);
-	atom_store8(&space->thaw_pending, true);
-	glock__work_kick(space, glock__now(space));
-}
-
-void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)
-{
-	int mode = glock__mode_of_dlm(from->mode);
-
-	*to = (struct glock_peer){.pid = from->pid,
-				  .mode = mode < 0 ? GLOCK_UN : (enum glock_mode)mode,
-				  .waits = from->waits,
-				  .stopped = from->stopped,
-				  .dead = from->dead};
-	memcpy(to->comm, from->comm, sizeof(to->comm));
-}
-
-void glock__node(const struct glock__lm_node *from, struct glock_node *to)
-{
-	*to = (struct glock_node){.size = sizeof(*to),
-				  .id = from->id,
-				  .slot = from->slot,
-				  .self = from->self,
-				  .pid = from->pid};
-	static_assert(sizeof(to->name) == sizeof(from->name), "a name fits");
-	memcpy(to->name, from->name, sizeof(to->name));
-}
-
-static void on_recover(void *owner, const struct glock__lm_peer *dead,
-		       const struct glock__lm_node *from)
-{
-	struct glock_space *space = owner;
-	struct glock_peer peer;
-	struct glock_node node;
-
-	glock__peer(dead, &peer);
-	glock__node(from, &node);
-	if (!space->recover && !space->recover_node)
-		return;
-	glock__tls_check(space->generation);
-	glock__tls()->id.recovers = space;
-	if (space->recover_node)
-		space->recover_node(space->recover_arg, &node);
-	else
-		space->recover(space->recover_arg, &peer);
-	glock__tls()->id.recovers = NULL;
-}
-
-/* Leaves the withdrawal to the work, because this may be any thread. */
-static void on_gone(void *owner)
-{
-	struct glock_space *space = owner;
-
-	atom_store8(&space->withdrawn, true);
-	glock__work_kick(space, glock__now(space));
-}
-
-static void on_lost(void *owner)
-{
-	glock__cluster_lost(owner);
-}
-
-static void on_back(void *owner)
-{
-	glock__cluster_back(owner);
-}
-
-static void on_pause(void *owner)
-{
-	glock__pause_grants(owner, true);
-}
-
-static void on_resume(void *owner)
-{
-	glock__pause_grants(owner, false);
-}
-
-const struct glock__lm_events glock__events = {
-    .number = number_of,
-    .find = find_lock,
-    .reply = on_reply,
-    .bast = on_bast,
-    .block = on_block,
-    .thaw = on_thaw,
-    .gone = on_gone,
-    .lost = on_lost,
-    .back = on_back,
-    .pause = on_pause,
-    .resume = on_resume,
-    .recover = on_recover,
-    .give_back = glock__on_give_back,
-    .control = glock__on_control,
-};

@@ -7,14 +7,15 @@
  */
 #include "show.h"
 
-#include "glock/core/log.h"
+#include "glock/core/space.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/segment.h"
 
 #include "cache.h"
+#include "demote.h"
 #include "find.h"
+#include "glock/fast/word.h"
 #include "queue.h"
-#include "word.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,10 +70,18 @@ static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void
 	one_holder(d, fh->gh, GLOCK__H_HOLDER | GLOCK__H_FAST, fh->tid, fh->comm);
 }
 
+/* Asks the program how many pages the object has. Readers from outside see the last answer. */
+static uint64_t count_pages(struct glock *gl)
+{
+	uint64_t pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? glock__op_pages(gl) : 0;
+
+	gl_busy(gl)->more->pages = pages;
+	return pages;
+}
+
 /* Under gl->lock. */
 static void one_glock(struct dump *d, struct glock *gl)
 {
-	struct glock_space *space = gl_space(gl);
 	bool queued = glock__is_held(gl) || !glock__list_empty(&gl_busy(gl)->holders);
 	const struct glock__dump_glock g = {
 	    .state = gl->state,
@@ -84,8 +93,8 @@ static void one_glock(struct dump *d, struct glock *gl)
 		     (queued ? GLOCK__F_QUEUED : 0),
 	    .demote_us = ((uint64_t)gl_now(gl) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
 	    .refs = (int)gl_refs(gl) - 1, /* without the reference of this walk */
-	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
-	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
+	    .hold = glock__jiffies(gl_busy(gl)->hold, GLOCK__HZ),
+	    .pages = count_pages(gl),
 	};
 
 	glock__dump_glock(&d->text, d->format, &g);
@@ -184,25 +193,30 @@ int glock_dump(struct glock_space *space, enum glock_file file, enum glock_forma
 	return d.err;
 }
 
-int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
-		size_t size)
+int glock__trace_begin(struct glock_space *space, unsigned int order)
+{
+	space->ring = glock__publish_ring(space, order);
+	if (!space->ring)
+		space->ring = glock__ring_new(order);
+	if (!space->ring)
+		return -ENOMEM;
+	space->fast = false; /* each grant is an event */
+	space->bias = false;
+	return 0;
+}
+
+int glock__trace_next(struct glock_space *space, enum glock_format format, uint64_t *cursor,
+		      char *buf, size_t size)
 {
 	struct glock__text text = {.buf = buf, .size = size};
 	struct glock__event ev;
 	uint64_t lost;
-	int ret;
+	int ret = glock__ring_get(space->ring, cursor, &ev, &lost);
 
-	if (space->generation != glock__generation())
-		return -ECHILD;
-	if (format >= GLOCK_FORMAT_MAX)
-		return -EINVAL;
-	if (!space->ring)
-		return -EOPNOTSUPP;
-	ret = glock__ring_get(space->ring, cursor, &ev, &lost);
 	if (ret != 1)
 		return ret;
 	glock__text_print(&text, "%s: ", glock__event_names[ev.name]);
-	glock__event_print(&text, formats[format], space->major, space->minor, &ev);
+	glock__event_print(&text, formats[format], space->env.major, space->env.minor, &ev);
 	return 1;
 }
 
@@ -249,13 +263,25 @@ static void add_text(void *to, const char *text, size_t len)
 	glock__text_print(to, "%.*s", (int)len, text);
 }
 
-void glock__publish_object(struct glock *gl)
+/* Publishes the lines of the operation dump. */
+static void publish_dump(struct glock *gl)
 {
-	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
+	char buf[GLOCK__SEGMENT_OBJECT + 1];
 	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
 
-	if (!gl_space(gl)->publisher || !gl_type(gl)->ops.dump)
-		return;
+	buf[0] = 0;
 	glock__op_dump(gl, add_text, &text);
 	glock__publish_object_text(gl, buf, text.len < sizeof(buf) ? text.len : sizeof(buf));
+}
+
+void glock__publish_object(struct glock *gl)
+{
+	const struct glock_ops *ops = &gl_type(gl)->ops;
+
+	if (!gl_space(gl)->publisher)
+		return;
+	if (ops->pages)
+		count_pages(gl);
+	if (ops->dump)
+		publish_dump(gl);
 }

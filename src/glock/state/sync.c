@@ -10,14 +10,12 @@
  * glock_dq() waits for a write-back, if the type has unlock. Both sleep on b->demotes_done, and
  * glock__bit_lock_free() wakes them.
  */
-#include "sync.h"
+#include "queue.h"
 
 #include "busy.h"
 #include "cache.h"
 #include "find.h"
-#include "polling.h"
-#include "queue.h"
-#include "word.h"
+#include "glock/fast/word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -70,6 +68,7 @@ static int write_back(struct glock *gl, unsigned int sync)
 	glock__enter_work(); /* other threads wait for each operation, on any thread */
 	err = glock__op_xmote_th(gl, (enum glock_mode)gl->state, sync);
 	glock__leave_work();
+	glock__writes_no_more(gl);
 	glock__clear_lock(gl);
 	glock__run_queue(gl, true);
 	return err;

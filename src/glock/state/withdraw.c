@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* withdraw.c - makes a space unusable: for good, until the lock manager is back, or for a pause. */
-#include "withdraw.h"
+#include "reply.h"
 
-#include "glock/core/log.h"
+#include "glock/core/space.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/segment.h"
 
 #include "cache.h"
 #include "demote.h"
 #include "find.h"
+#include "glock/fast/word.h"
 #include "queue.h"
-#include "reply.h"
-#include "word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -35,6 +34,10 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
 static void withdraw_one(struct glock *gl, void *comes_back)
 {
 	gl_lock(gl);
+	if (gl_busy(gl)->writes && gl->lk.held != GLOCK__LM_KEPT) {
+		atom_store8(&gl->lk.held, GLOCK__LM_KEPT);
+		atom_add32(&gl_space(gl)->writers, 1);
+	}
 	glock__fast_close(gl);
 	if (comes_back && (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK))
 		gl->flags |= GLOCK__F_STALE;
@@ -52,8 +55,7 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	/* No thaw will come for this space. */
 	gl_busy(gl)->recover_first = false;
-	if (!FAULT(WITHDRAWN_GLOCK_STAYS_FROZEN))
-		glock__unfreeze(gl);
+	glock__unfreeze(gl);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 }
@@ -73,7 +75,7 @@ void glock_withdraw(struct glock_space *space)
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, NULL);
 	/* From now on other nodes may get the locks. The lock manager answers each open request. */
-	space->lm->ops->leave(space->lm, true);
+	glock__leave(space);
 }
 
 /*

@@ -16,11 +16,8 @@
 
 #include "cache.h"
 #include "find.h"
-#include "lru.h"
-#include "pressure.h"
 #include "queue.h"
 #include "reply.h"
-#include "worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -82,17 +79,6 @@ int glock_space_fd(struct glock_space *space)
 }
 
 /* ---- waiting ---- */
-
-void glock__wake_up(struct glock_space *space, uint32_t *word)
-{
-	if (!space->work.have_thread) {
-		glock__work_signal(space);
-		return;
-	}
-	glock__futex_wake_all(word);
-	if (space->lm->ops->nudge)
-		space->lm->ops->nudge(space->lm, word);
-}
 
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
 {

@@ -14,11 +14,11 @@ int glock__work_init(struct glock_space *space, unsigned int threads, bool real_
 void glock__work_stop(struct glock_space *space);
 /* Sleeps until *word is not `seen`. Runs work meanwhile if the program has to run it. */
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
-/* Wakes the threads that sleep on the word, or that run the work of the program. */
-void glock__wake_up(struct glock_space *space, uint32_t *word);
 
 /* ---- due.c ---- */
 
+/* Wakes the threads that sleep on the word, or that run the work of the program. */
+void glock__wake_up(struct glock_space *space, uint32_t *word);
 /* Wakes a thread that runs the work. */
 void glock__work_signal(struct glock_space *space);
 /* Sets the time at which a thread looks for work, and the fd becomes readable. Under work.lock. */
@@ -40,7 +40,7 @@ void glock__work_ended(struct glock_space *space, struct glock__busy *b);
 /* Tells whether an event of the lock manager about the whole space waits to be handled. */
 bool glock__work_is_told(const struct glock_space *space);
 /* Tells whether the calling thread, which runs no work now, is to withdraw. */
-bool glock__work_withdraws(struct glock_space *space);
+bool glock__work_withdraws(const struct glock_space *space);
 /* Returns when the next work is due; INT64_MAX: never. The second one is for under work.lock. */
 int64_t glock__work_next(struct glock_space *space);
 int64_t glock__work_first(struct glock_space *space);
@@ -97,5 +97,92 @@ GLOCK__INLINE void glock__holder_set(struct glock_space *space, struct glock__ho
 	atom_store32(word, state);
 	glock__wake(space, word);
 }
+
+/* ---- worker.c ---- */
+
+/* Starts the first thread of at most `most`. run_due() runs the work. -EAGAIN, -ENOMEM. */
+int glock__workers_start(struct glock_space *space, unsigned int most,
+			 int (*run_due)(struct glock_space *space));
+/* Ends all threads, and waits for them. */
+void glock__workers_stop(struct glock_space *space);
+
+/*
+ * Called before and after an operation that may block, in any thread. Without a lock. Before the
+ * operation of a worker begins, another worker takes over the work that is due.
+ */
+void glock__worker_op_begins(struct glock_space *space);
+void glock__worker_op_ends(struct glock_space *space);
+
+/* ---- polling of the lock manager: struct glock__lm_polling ---- */
+
+GLOCK__INLINE void glock__poll_begin(struct glock_space *space)
+{
+	const struct glock__lm_polling *polling = space->lm->polling;
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	d->moment = 0;
+	if (!d->polls)
+		d->polls = polling && polling->begin(space->lm);
+}
+
+GLOCK__INLINE void glock__poll_end(struct glock_space *space)
+{
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	d->moment = 0;
+	if (!d->polls)
+		return;
+	d->polls = false;
+	space->lm->polling->end(space->lm);
+}
+
+/* ---- inline_work.c ---- */
+
+/*
+ * After a begin that returned true, the calling thread runs the work of this glock itself, as soon
+ * as it can. The end stops that. The caller holds no lock. `own` is the request for which the
+ * thread waits, or NULL.
+ */
+bool glock__inline_begin(struct glock *gl, const struct glock__holder *own);
+/*
+ * Tells whether this thread leaves the next step of the glock to the threads that run the work. The
+ * step may call an operation. A thread that runs inline work calls operations for its own request
+ * only. gh is the request that the step serves, or NULL.
+ */
+GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__deferred *d = &glock__tls()->deferred;
+
+	return d->with_ops == gl && (!gh || d->own != gh);
+}
+/* Queues the work of the glock for those threads. Under gl->lock. */
+GLOCK__INLINE void glock__inline_leave(struct glock *gl)
+{
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	assert(gl_held(gl) && d->gl == gl);
+	(void)gl;
+	d->queued = d->leaves = true;
+}
+/* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
+void glock__inline_poll(struct glock *gl);
+/* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */
+void glock__inline_run(struct glock *gl);
+void glock__inline_finish(struct glock *gl);
+GLOCK__INLINE void glock__inline_end(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	assert(tls->deferred.gl == gl);
+	if (tls->deferred.queued || tls->deferred.polls)
+		glock__inline_finish(gl);
+	tls->deferred.gl = NULL;
+	tls->deferred.with_ops = NULL;
+}
+/*
+ * Waits until the state of the holder is not `seen`, as glock__wait(). Runs the work of its glock
+ * meanwhile. Includes glock__inline_end().
+ */
+int glock__wait_for(struct glock__holder *gh, uint32_t seen, int64_t deadline);
 
 #endif

@@ -18,8 +18,6 @@
  *
  * Locks: the fields of all workers are under work.lock.
  */
-#include "worker.h"
-
 #include "work.h"
 
 #include <assert.h>
@@ -182,7 +180,7 @@ void glock__worker_op_begins(struct glock_space *space)
 	if (!w)
 		return;
 	glock__lock_take(&space->work.lock);
-	if (!w->ops++ && !FAULT(WORK_NOT_HANDED_OVER))
+	if (!w->ops++)
 		hand_over(space);
 	glock__lock_drop(&space->work.lock);
 }

@@ -2,34 +2,27 @@
 /*
  * xmote.c - a change of state. No other file changes the state of a glock.
  *
- *   1. The queue decides on a change and takes the bit lock (queue.c).
+ *   1. The queue decides on a change and takes the bit lock (run.c).
  *   2. glock__xmote() prepares the cache and asks the lock manager.
- *   3. reply.c stores the reply and queues work.
- *   4. In the work finish() applies the reply. It may ask again. It clears the bit lock at the end.
+ *   3. reply.c stores the reply. If it did not come within the call, it queues work.
+ *   4. finish() applies the reply: within glock__xmote(), or in the work. It may ask again. It
+ *      clears the bit lock at the end.
  *   5. The queue runs.
- *
- * If the lock manager answers immediately and the holder is alone, the request skips the work: see
- * shortcuts.c.
  *
  * All functions run under gl->lock. They drop it while operations of the type and the lock manager
  * run.
  */
-#include "xmote.h"
+#include "queue.h"
 
-#include "glock/core/log.h"
-#include "glock/publish/publish_lent.h"
+#include "glock/core/space.h"
+#include "glock/publish/publish_space.h"
 
 #include "cache.h"
 #include "demote.h"
-#include "events.h"
+#include "find.h"
 #include "hold.h"
-#include "inline_work.h"
-#include "pressure.h"
-#include "queue.h"
 #include "reply.h"
-#include "shortcuts.h"
 #include "show.h"
-#include "word.h"
 #include "work.h"
 
 #include <assert.h>
@@ -56,7 +49,7 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 
 	if (down)
 		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
-	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	if (!down || glock__linux_hz)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
 	if (!down)
 		glock__hold_granted(gl, to);
@@ -68,7 +61,7 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
  */
 static void instantiate_again(struct glock *gl)
 {
-	if (gl_type(gl)->ops.instantiate && !FAULT(NOT_INSTANTIATED_AGAIN))
+	if (gl_type(gl)->ops.instantiate)
 		gl->flags |= GLOCK__F_INSTANTIATE_NEEDED;
 }
 
@@ -78,11 +71,12 @@ static bool allows_more(const struct glock *gl, enum glock_mode from, enum glock
 	return glock__type_cache_change(gl_type(gl)->info.caches, to, from).inval != 0;
 }
 
-void glock__change_state(struct glock *gl, enum glock_mode to)
+/* Sets the state, and what depends on the state. */
+static void change_state(struct glock *gl, enum glock_mode to)
 {
 	if (to == GLOCK_UN || allows_more(gl, gl->state, to))
 		instantiate_again(gl);
-	if (to != gl_busy(gl)->target)
+	if (glock__linux_hz && to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
 	hold_start(gl, to);
 	gl->state = to;
@@ -97,11 +91,8 @@ static bool gave_up_on_the_way(const struct glock *gl)
 {
 	return gl->state == GLOCK_UN && gl_busy(gl)->req == GLOCK_UN &&
 	       gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) &&
-	       !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) &&
-	       !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
+	       !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) && !glock__linux_hz;
 }
-
-static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__holder *gh);
 
 /*
  * In Linux 6.1 the queue does not run after a cancelled request. The next waiter asks at once. Also
@@ -109,10 +100,10 @@ static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__
  */
 static bool asks_again_at_once(struct glock *gl, const struct glock__holder *gh)
 {
-	if (!(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) || !gh || gh->mode == gl->state)
+	if (!glock__linux_hz || !gh || gh->mode == gl->state)
 		return false;
 	gl_busy(gl)->target = gh->mode;
-	xmote_for(gl, gh->mode, gh);
+	glock__xmote(gl, gh->mode, gh);
 	return true;
 }
 
@@ -135,8 +126,7 @@ static void failed(struct glock *gl, enum glock__reply reply)
 				glock__fail_waiters(
 				    gl, reply == GLOCK__TRY_AGAIN ? -EAGAIN : -EBUSY, true);
 			gl_busy(gl)->target = gl->state;
-			if (!FAULT(BIT_LOCK_KEPT_AFTER_REFUSAL))
-				glock__clear_lock(gl);
+			glock__clear_lock(gl);
 			return;
 		}
 		/* The first waiter may be another one than at the time of the request. */
@@ -151,12 +141,9 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	 * SH or DF on this node is in the way of another node. Give it up, then ask again. In Linux
 	 * 6.1 a demote that asks again is a try if the first waiter is one.
 	 */
-	xmote_for(gl,
-		  gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
-			  FAULT(REFUSED_CONVERSION_KEEPS_MODE)
-		      ? gl_busy(gl)->target
-		      : GLOCK_UN,
-		  demoting && !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ? NULL : gh);
+	glock__xmote(
+	    gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ? gl_busy(gl)->target : GLOCK_UN,
+	    demoting && !glock__linux_hz ? NULL : gh);
 }
 
 /*
@@ -165,13 +152,14 @@ static void failed(struct glock *gl, enum glock__reply reply)
  */
 static bool un_was_demanded(const struct glock *gl)
 {
-	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	if (glock__linux_hz)
 		return gl_busy(gl)->demote_state == GLOCK_UN;
 	return glock__demote_target(gl) == GLOCK_UN;
 }
 
 static void finish(struct glock *gl, enum glock__reply reply)
 {
+	bool left; /* the queue runs again in any case */
 	int err;
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
@@ -190,9 +178,9 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		glock__trace_state_change(gl,
 					  reply == GLOCK__GRANTED ? gl_busy(gl)->req : gl->state);
 	if (reply == GLOCK__GRANTED)
-		glock__change_state(gl, gl_busy(gl)->req);
-	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
-		glock__change_state(gl, gl->state); /* in 6.1 a refusal counts as a change */
+		change_state(gl, gl_busy(gl)->req);
+	else if (reply != GLOCK__ERROR && glock__linux_hz)
+		change_state(gl, gl->state); /* in 6.1 a refusal counts as a change */
 	else
 		set_usable(gl, gl->state != GLOCK_UN); /* refused, also if it was a demote */
 	if (gl->state == GLOCK_UN)
@@ -214,7 +202,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		if (err)
 			glock__fail_waiters(gl, err, false);
 	}
-	glock__promote(gl, false);
+	(void)glock__promote(gl, false, &left);
 	glock__clear_lock(gl);
 }
 
@@ -254,16 +242,6 @@ void glock__take_reply(struct glock *gl)
 	finish(gl, gl_busy(gl)->reply);
 }
 
-/*
- * Finishes a change without a reply. Queues work, because the thread that began the change does not
- * run the queue.
- */
-static void finish_now(struct glock *gl, enum glock__reply reply)
-{
-	finish(gl, reply);
-	glock__work_queue(gl, gl_now(gl));
-}
-
 /* Returns the lock manager's flags for the request that is being made. */
 static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tries)
 {
@@ -282,7 +260,7 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 	if (glock__mode_is_down(gl->state, to))
 		return flags;
 	if (tries)
-		flags |= tries & GLOCK_TRY_IDLE ? GLOCK__LKF_IDLE : GLOCK__LKF_NOQUEUE;
+		flags |= tries & GLOCK_TRY ? GLOCK__LKF_IDLE : GLOCK__LKF_NOQUEUE;
 	if (gl->lk.id) /* behind the locks that convert already, which a try does not overtake */
 		flags |= GLOCK__LKF_QUECVT;
 	if (tries & GLOCK_TRY_1CB)
@@ -299,10 +277,9 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	int err = 0;
 
 	/* In Linux 6.1 no try waits for a cache that is being dropped. */
-	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1 && gl_type(gl)->info.caches &&
-	    (to == GLOCK_UN || to == GLOCK_DF))
+	if (glock__linux_hz && gl_type(gl)->info.caches && (to == GLOCK_UN || to == GLOCK_DF))
 		glock__fail_waiters(gl, -EAGAIN, true);
-	if (!glock__lock_is_lost(gl) && !FAULT(DIRTY_NOT_WRITTEN_BACK))
+	if (!glock__lock_is_lost(gl))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl),
@@ -313,15 +290,19 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 		atom_store8(&gl_space(gl)->write_failed, true);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
-	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED)) {
+	if (c.inval) {
 		instantiate_again(gl);
-		glock__op_inval(gl, c.inval);
+		if (glock__op_inval(gl, c.inval)) /* the log tells why */
+			atom_store8(&gl_space(gl)->withdrawn, true);
 	}
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
-/* Asks the lock manager. Drops and retakes the lock. The answer may be stored then. */
-int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int tries)
+/*
+ * Asks the lock manager. Drops and retakes the lock. The answer may be stored then. Returns 0, or
+ * the negative errno with which the lock manager refused the request.
+ */
+static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__tls *tls = glock__tls();
@@ -351,29 +332,32 @@ int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int trie
 	return err;
 }
 
-/* Goes on after a request that was refused, or that has no answer yet. */
-void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
+/* Goes on after a request that the lock manager refused. */
+static void refused(struct glock *gl, enum glock_mode to, int err)
 {
 	struct glock_space *space = gl_space(gl);
+	int64_t delay = err == -ENOSPC ? glock__room_delay(gl) : 0;
 
-	if (err == -ENOSPC && glock__wait_for_room(gl)) {
-		glock__unpin(gl);
+	glock__unpin(gl); /* the pin of the open request; the caller has another one */
+	if (delay) {
+		gl_busy(gl)->target = gl->state;
+		glock__clear_lock(gl);
+		gl_busy(gl)->must_run = false; /* the work runs the queue, after the delay */
+		glock__work_queue(gl, gl_now_anew(gl) + delay);
 		return;
 	}
-	if (err) {
-		glock__log(space,
-			   "glock %u:%" PRIu64
-			   ": lock manager %s refused the request for %s (error %d)",
-			   gl->type, gl->number, space->lm->ops->name, glock__modes[to].name, err);
-		glock__log_glock(gl);
-		glock__unpin(gl);
-		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
-			glock__fail_waiters(gl, err, false);
-		finish_now(gl, GLOCK__ERROR);
-		return;
-	}
-	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
-		return;
+	glock__log(space,
+		   "glock %u:%" PRIu64 ": lock manager %s refused the request for %s (error %d)",
+		   gl->type, gl->number, space->lm->ops->name, glock__modes[to].name, err);
+	glock__log_glock(gl);
+	if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
+		glock__fail_waiters(gl, err, false);
+	finish(gl, GLOCK__ERROR);
+}
+
+/* Lets other threads cancel the open request. */
+static void await_reply(struct glock *gl)
+{
 	gl->flags |= GLOCK__F_MAY_CANCEL;
 	if (gl_busy(gl)->cancel) {
 		gl_busy(gl)->cancel = false;
@@ -383,50 +367,44 @@ void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 
 static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
-	int err = glock__xmote_request(gl, to, tries);
+	int err = request(gl, to, tries);
 
-	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
-	    glock__tls()->deferred.gl != gl) {
-		glock__xmote_submitted(gl, to, err);
-		return;
-	}
-	if (glock__reply_is_left(gl)) {
+	if (err)
+		refused(gl, to, err);
+	else if (!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)))
+		await_reply(gl);
+	else if (!(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
+		 glock__tls()->deferred.gl != gl)
+		return; /* the work applies the answer, or the thaw lets the work do that */
+	else if (glock__reply_is_left(gl))
 		glock__inline_leave(gl);
-		return;
-	}
-	/* The answer came during the call, and this thread runs the work. Apply the reply now. */
-	glock__take_reply(gl);
-	if (!glock__is_at_rest(gl))
-		glock__work_queue(gl, gl_now(gl));
+	else /* the answer came during the call, and this thread runs the work */
+		glock__take_reply(gl);
 }
 
-void glock__xmote_blocking(struct glock *gl, enum glock_mode to, unsigned int tries)
+/* Notes in the flags whether a request for `to` may have to wait. */
+static void note_blocking(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	if (glock__request_blocks(gl->state, to, tries))
 		gl->flags |= GLOCK__F_BLOCKING;
 }
 
-/* Changes the state for the waiter gh; NULL: for a demand. A try asks without waiting. */
-static void xmote_for(struct glock *gl, enum glock_mode to, const struct glock__holder *gh)
+void glock__xmote(struct glock *gl, enum glock_mode to, const struct glock__holder *gh)
 {
 	unsigned int tries = gh ? gh->flags & GLOCK__TRIES : 0;
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
-	glock__xmote_blocking(gl, to, tries);
+	note_blocking(gl, to, tries);
 	prepare_cache(gl, to);
 	if (!glock__lock_is_lost(gl)) {
 		ask(gl, to, tries);
 		return;
 	}
+	glock__writes_no_more(gl);
 	gl_busy(gl)->req = to;
-	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
-}
-
-void glock__xmote(struct glock *gl, enum glock_mode to)
-{
-	xmote_for(gl, to, gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS ? NULL : glock__first_waiter(gl));
+	finish(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
 }
 
 void glock__cancel_request(struct glock *gl)

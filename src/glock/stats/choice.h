@@ -9,7 +9,7 @@
 #ifndef GLOCK__CHOICE_H
 #define GLOCK__CHOICE_H
 
-#include "choice_policy.h"
+#include "policy.h"
 #include "stats.h"
 
 /* With fewer measured uses the use time counts as unknown. */

@@ -3,7 +3,6 @@
 #include "dump.h"
 
 #include "glock/base/mode.h"
-#include "glock/base/type.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -63,5 +63,6 @@ void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus);
 
 /* Returns nanoseconds as ticks of a kernel with that HZ. */
 long glock__jiffies(int64_t ns, unsigned int hz);
+#define GLOCK__HZ 1000 /* ticks a second in our dumps */
 
 #endif

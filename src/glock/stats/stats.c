@@ -72,8 +72,7 @@ static size_t index_of(const struct glock__type_stats *ts, unsigned int type, un
 GLOCK__INLINE struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
 	unsigned int cpu = ts->cpu ? ts->cpu() : glock__cpu();
-	size_t i = index_of(ts, FAULT(ONE_RECORD_FOR_ALL_TYPES) ? 0 : type,
-			    cpu < ts->cpus ? cpu : cpu % ts->cpus);
+	size_t i = index_of(ts, type, cpu < ts->cpus ? cpu : cpu % ts->cpus);
 	struct glock__cpu_record *r = &ts->records[i];
 
 	glock__lock_take(&ts->locks[i].lock);
@@ -127,10 +126,7 @@ void glock__stats_sample(int64_t pair[2], int64_t sample)
 
 	static_assert(-1 >> 1 == -1, "shifts of negative numbers must keep the sign");
 	pair[0] = plus(pair[0], delta >> 3);
-	if (FAULT(DEVIATION_UNSIGNED))
-		pair[1] = plus(pair[1], (int64_t)((uint64_t)minus(size, pair[1]) >> 2));
-	else
-		pair[1] = plus(pair[1], minus(size, pair[1]) >> 2);
+	pair[1] = plus(pair[1], minus(size, pair[1]) >> 2);
 }
 
 void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
@@ -174,8 +170,7 @@ static inline int64_t between(int64_t *stamp, int64_t now)
 {
 	int64_t time = minus(now, *stamp);
 
-	if (!FAULT(REQUEST_NOT_STAMPED))
-		*stamp = now;
+	*stamp = now;
 	return time;
 }
 

@@ -6,7 +6,7 @@
 #include "glock/base/mode.h"
 /* These probes have words in which tracers count themselves; see glock__traced(). */
 #define _SDT_HAS_SEMAPHORES 1
-#include "glock/base/probes.h"
+#include "glock/base/lock.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,123 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dlm.c - makes requests to the kernel's DLM, joins a lockspace and leaves it. See dlm_impl.h.
- *
- * The kernel refuses a request with -EBUSY while a cancel of the earlier request goes on. That is
- * so even if the result of the cancel was read. Such a request is made again after a while, as GFS2
- * does.
  */
 #include "dlm_impl.h"
-#include "dlm_nodes.h"
-#include "lockman/local/node_file.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BUSY_PAUSE_NS = 20000000 };
-
 /* ---- requests ---- */
-
-static void pause_busy(void)
-{
-	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
-
-	nanosleep(&pause, NULL);
-}
-
-struct request {
-	struct glock__dlm_call call;
-	unsigned char value[GLOCK__LVB_LEN];
-	char name[GLOCK__LM_NAME_LEN + 1];
-};
-
-/*
- * The DLM tells of a death by an invalid value block, so the value block has to stay invalid. No
- * node of a DLM can say that it uses a lock. So a request with IDLE ends at its deadline.
- */
-static uint32_t dlm_flags(uint32_t flags)
-{
-	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
-		flags |= GLOCK__LKF_IVVALBLK;
-	return (flags & ~(GLOCK__LKF_DEATH_UNREPORTED | GLOCK__LKF_IDLE)) | GLOCK__LKF_VALBLK;
-}
-
-/* Fills in the request that the slot's step says. Under d->lock. */
-GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct request *r)
-{
-	struct glock__dlm_call *call = &r->call;
-
-	*call = (struct glock__dlm_call){.tag = glock__dlm_slot_tag(d, s),
-					 .lkid = s->lkid,
-					 .mode = s->asked,
-					 .flags = dlm_flags(s->flags),
-					 .name = r->name,
-					 .namelen = GLOCK__LM_NAME_LEN,
-					 .lvb = r->value};
-	if (s->step == STEP_TRY)
-		call->flags |= GLOCK__LKF_NOQUEUE;
-	if (s->step == STEP_AT_NL) {
-		call->mode = GLOCK__NL;
-		call->flags |= GLOCK__LKF_EXPEDITE;
-	}
-	if (s->step == STEP_LAST)
-		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
-	if (s->step == STEP_MARK)
-		call->flags = GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK;
-	if (!(call->flags & GLOCK__LKF_CONVERT)) /* for a conversion the kernel knows the name */
-		glock__lm_name(r->name, s->type, s->number);
-	glock__dlm_value_pack(s, r->value);
-	if (s->mode == GLOCK__EX && s->asked == GLOCK__NL)
-		glock__dlm_turn_ends(d, s, r->value, glock__dlm_now());
-}
-
-static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
-{
-	const struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
-
-	/* If the call fails, the request was decided already, and the reply to that comes. */
-	glock__dlm_unlock(&d->dev, &call);
-}
-
-static int64_t submit(struct dlm *d, const struct request *r)
-{
-	int64_t result;
-
-	while ((result = glock__dlm_lock(&d->dev, &r->call)) == -EBUSY)
-		pause_busy();
-	return result;
-}
-
-int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
-{
-	int64_t result = -ENODEV;
-	bool canceled = false;
-	struct request r;
-	struct slot *s;
-
-	latch_take(&d->lock);
-	s = glock__dlm_slot_by_tag(d, tag);
-	if (s)
-		make_request(d, s, &r);
-	latch_drop(&d->lock);
-	if (!s)
-		return 0; /* replied to meanwhile, because the gate was closed */
-	result = submit(d, &r);
-	latch_take(&d->lock);
-	s = glock__dlm_slot_by_tag(d, tag);
-	if (s && result > 0 && !s->lkid)
-		s->lkid = (uint32_t)result;
-	/* A request in steps may have been canceled in between: then the kernel was not told. */
-	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
-	latch_drop(&d->lock);
-	if (canceled)
-		kernel_cancel(d, tag, r.call.lkid);
-	return result;
-}
 
 /* The kernel refused the request. Returns 0 if it has its reply, because the gate was closed. */
 static int refused(struct dlm *d, uintptr_t tag, int err)
@@ -169,7 +63,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	struct dlm *d = (struct dlm *)lm;
 	bool new = !(flags & GLOCK__LKF_CONVERT);
 	struct slot *s = NULL;
-	struct request r;
+	struct glock__dlm_request r;
 	int64_t result;
 	int err = 0;
 
@@ -194,14 +88,14 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->asking = true;
 		if (s->local)
 			glock__dlm_will_look(d);
-		make_request(d, s, &r);
+		glock__dlm_make(d, s, &r);
 		glock__dlm_use_locked(d);
 	}
 	latch_drop(&d->lock);
 	if (err)
 		return err;
 
-	result = submit(d, &r);
+	result = glock__dlm_submit(d, &r);
 	if (result < 0)
 		err = refused(d, r.call.tag, (int)result);
 	else
@@ -233,7 +127,7 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	latch_drop(&d->lock);
 	if (!tell)
 		return;
-	kernel_cancel(d, tag, lkid);
+	glock__dlm_cancel(d, tag, lkid);
 	glock__dlm_unuse(d);
 }
 
@@ -260,7 +154,7 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	int err;
 
 	latch_take(&d->lock);
-	there = lk->id && !d->left && !d->gate_closed;
+	there = lk->id && !d->left && !d->gate_closed && !lm->events->has_failed(lm->owner);
 	if (lk->id)
 		s = glock__dlm_slot_of(d, lk);
 	if (there) {
@@ -276,7 +170,7 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	latch_drop(&d->lock);
 	if (there) {
 		while ((err = glock__dlm_unlock(&d->dev, &call)) == -EBUSY)
-			pause_busy();
+			glock__dlm_pause_busy();
 		latch_take(&d->lock);
 		s = err ? glock__dlm_slot_by_tag(d, call.tag) : NULL;
 		if (s) /* the lockspace is gone, and so is the lock */
@@ -307,21 +201,38 @@ static void stop_threads(struct dlm *d)
 	d->have_watch = d->have_reader = d->have_teller = false;
 }
 
+enum { LEAVE_LOOKS = 20, LEAVE_LOOK_US = 50000 };
+
+/*
+ * Tells whether the lockspace is stopped, and stores why. Another node that leaves stops it for a
+ * moment, and all is well: this function waits for that.
+ */
+static bool is_stopped(const struct dlm *d, enum glock__cluster_state *state)
+{
+	struct glock__cluster c;
+	bool stopped;
+
+	glock__cluster_open(&c);
+	for (int i = 0;; i++) {
+		stopped = !glock__cluster_runs(d->dev.name);
+		*state = glock__cluster_look(&c, d->dev.name);
+		if (!stopped || *state > GLOCK__CLUSTER_STOPPED || i == LEAVE_LOOKS)
+			break;
+		usleep(LEAVE_LOOK_US);
+	}
+	glock__cluster_close(&c);
+	return stopped && *state != GLOCK__CLUSTER_NO_LOCKSPACE;
+}
+
 /*
  * Says that closing may take long. Says so before closing begins, because a thread in the kernel
  * says nothing and no signal ends it.
  */
 static void say_if_stopped(const struct dlm *d)
 {
-	struct glock__cluster c;
 	enum glock__cluster_state state;
 
-	if (!d->dev.ls || glock__cluster_runs(d->dev.name))
-		return;
-	glock__cluster_open(&c);
-	state = glock__cluster_look(&c, d->dev.name);
-	glock__cluster_close(&c);
-	if (state == GLOCK__CLUSTER_NO_LOCKSPACE)
+	if (!d->dev.ls || glock__cluster_runs(d->dev.name) || !is_stopped(d, &state))
 		return;
 	glock__dlm_say(d,
 		       "lockspace %s: the lockspace is stopped (%s): this process may stand still "
@@ -358,6 +269,12 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 		glock__dlm_close(&d->dev, !failed);
 }
 
+/* All locks stay until leave closes the device, because only that tells other nodes of a death. */
+static void dlm_leave_but(struct glock__lockman *lm)
+{
+	(void)lm;
+}
+
 static void await_recovery(struct dlm *d)
 {
 	latch_take(&d->lock);
@@ -375,9 +292,7 @@ static void dlm_free(struct glock__lockman *lm)
 	glock__dlm_close(&d->dev, false);
 	if (d->stop_fd >= 0)
 		close(d->stop_fd);
-	if (d->seen_at)
-		unlink(d->seen_at);
-	free(d->seen_at);
+	glock__node_file_remove(&d->own);
 	free(d->slots);
 	free(d);
 }
@@ -385,12 +300,8 @@ static void dlm_free(struct glock__lockman *lm)
 static int dlm_file(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
-	char path[GLOCK__LOCAL_PATH_MAX];
-	int fd = glock__node_file_new("dlm", d->o.name, path);
 
-	if (fd >= 0)
-		d->seen_at = strdup(path);
-	return fd;
+	return glock__node_file_new("dlm", d->o.name, &d->own);
 }
 
 static int dlm_start(struct glock__lockman *lm)
@@ -408,6 +319,12 @@ static int dlm_start(struct glock__lockman *lm)
 	return err;
 }
 
+static void dlm_identity(const struct glock__lockman *lm, char *text, size_t size)
+{
+	(void)lm;
+	glock__cluster_name(text, size);
+}
+
 static const struct glock__lm_ops dlm_ops = {
     .name = "dlm",
     .lock = dlm_lock,
@@ -415,11 +332,14 @@ static const struct glock__lm_ops dlm_ops = {
     .unlock = dlm_unlock,
     .token = dlm_token,
     .leave = dlm_leave,
+    .leave_but = dlm_leave_but,
     .free = dlm_free,
     .start = dlm_start,
-    .file = dlm_file,
     .nodes = glock__dlm_nodes,
+    .identity = dlm_identity,
 };
+
+static const struct glock__lm_files dlm_files = {.file = dlm_file};
 
 static void say_waits(void *d, const char *why)
 {
@@ -435,9 +355,10 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	if (!d)
 		return -ENOMEM;
 	d->lm.ops = &dlm_ops;
+	d->lm.files = &dlm_files;
 	d->lm.value_len = GLOCK__DLM_VALUE_LEN;
 	d->o = *o;
-	d->dev.fd = -1;
+	d->dev.fd = d->own.dir = -1;
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = d->stop_fd < 0 ? -errno
 			     : glock__dlm_open(&d->dev, o->name, say_waits, d, why, sizeof(why));

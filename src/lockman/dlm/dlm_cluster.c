@@ -44,6 +44,12 @@ static ssize_t read_file(const char *path, char *text, size_t size)
 	return n;
 }
 
+void glock__cluster_name(char *name, size_t size)
+{
+	if (read_file("/sys/kernel/config/dlm/cluster/cluster_name", name, size) < 0)
+		*name = '\0';
+}
+
 /* ---- dlm_controld ---- */
 
 static int connect_daemon(void)

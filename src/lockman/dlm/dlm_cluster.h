@@ -41,6 +41,9 @@ void glock__cluster_close(struct glock__cluster *c);
 /* Returns the state now, at once. Makes broken connections again. */
 enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace);
 
+/* Stores the name of this machine's cluster; empty if the kernel knows none. */
+void glock__cluster_name(char *name, size_t size);
+
 /* Tells whether the lockspace is there and not stopped. */
 bool glock__cluster_runs(const char *lockspace);
 
@@ -79,5 +82,17 @@ bool glock__cluster_of_gfs2(const char *lockspace);
  * dlm_controld would trip over it.
  */
 void glock__cluster_tidy(const char *lockspace);
+
+/*
+ * ---- dlm_names.c ----
+ *
+ * A member is a machine. Its number is corosync's. Its name comes from corosync's configuration,
+ * also after the machine has died. Without a name there, the name is "node" and the number.
+ */
+
+/* Returns the number of this machine in the cluster; 0: not known. */
+uint32_t glock__dlm_own_node(void);
+/* Stores the name of a machine. Asks corosync on this machine. */
+void glock__dlm_node_name(uint32_t id, char *name, size_t size);
 
 #endif

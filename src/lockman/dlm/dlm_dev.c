@@ -7,7 +7,6 @@
  */
 #include "dlm_dev.h"
 #include "dlm_cluster.h"
-#include "dlm_load.h"
 
 #include <assert.h>
 #include <dirent.h>

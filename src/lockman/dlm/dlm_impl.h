@@ -38,6 +38,7 @@
 #include "dlm_cluster.h"
 #include "dlm_dev.h"
 #include "dlm_turns.h"
+#include "lockman/local/node_file.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -83,9 +84,9 @@ struct slot {
 	bool open; /* a reply is due */
 	bool unlocking;
 	bool canceled;
-	bool asking; /* a thread makes the request now, looks for the reply and goes on */
-	bool local;  /* the last reply came while asking: this node is master, most likely */
-	bool go_on;  /* the next step is due: the asking thread makes it, or else the teller */
+	bool asking;     /* a thread makes the request now, looks for the reply and goes on */
+	bool local;      /* the last reply came while asking: this node is master, most likely */
+	bool go_on;      /* the next step is due: the asking thread makes it, or else the teller */
 	bool value_lost; /* with STEP_MARK: the grant said that the value block is not valid */
 	/* For the teller: */
 	bool queued;
@@ -104,9 +105,9 @@ struct dlm {
 	uint32_t first, last; /* queue of the teller */
 	uint32_t users;       /* threads that use the device now; atomic, see glock__dlm_unuse() */
 	uint64_t token;       /* the highest that this node ever gave or read, of any lock */
-	char *seen_at;        /* the file in which readers see this node; NULL: none */
-	bool left;            /* for good */
-	bool gate_closed;     /* no request is made */
+	struct glock__own_file own; /* in which readers see this node */
+	bool left;                  /* for good */
+	bool gate_closed;           /* no request is made */
 	bool stop;
 	uint32_t direct; /* how often a thread was about to find its reply itself; atomic */
 	int stop_fd;     /* an eventfd: readable while stop is set, or the gate closes */
@@ -126,6 +127,8 @@ __attribute__((format(printf, 2, 3))) void glock__dlm_say(const struct dlm *d, c
 /* Something changed that other threads wait for. Both under d->lock; _await drops it meanwhile. */
 void glock__dlm_changed(struct dlm *d);
 void glock__dlm_await_change(struct dlm *d);
+/* Notes whether a thread could start. The log is told once, until one starts. Under d->lock. */
+void glock__dlm_say_no_thread(struct dlm *d, const char *what, int err);
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
 
@@ -196,8 +199,20 @@ void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk);
 /* Frees all slots and replies to each open request. The kernel knows none of the locks now. */
 void glock__dlm_retire(struct dlm *d);
 
-/* ---- dlm.c ---- */
+/* ---- dlm_ask.c ---- */
 
+struct glock__dlm_request {
+	struct glock__dlm_call call;
+	unsigned char value[GLOCK__LVB_LEN];
+	char name[GLOCK__LM_NAME_LEN + 1];
+};
+
+/* Fills in the request that the slot's step says. Under d->lock. */
+void glock__dlm_make(struct dlm *d, const struct slot *s, struct glock__dlm_request *r);
+/* Makes it. Returns what the kernel returned. */
+int64_t glock__dlm_submit(struct dlm *d, const struct glock__dlm_request *r);
+void glock__dlm_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid);
+void glock__dlm_pause_busy(void);
 /*
  * Makes the request of the slot's step. Returns what the kernel returned. Under no lock, with the
  * device in use. The reply may come before the return, and then everything may be different.
@@ -217,10 +232,15 @@ bool glock__dlm_look(struct dlm *d, uintptr_t tag);
 void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag);
 void *glock__dlm_teller(void *d);
 
+/* ---- dlm_dead.c ---- */
+
+/* The operation nodes of lockman.h. */
+size_t glock__dlm_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
+/* After a grant was read, before it is used: starts recovery for members that are gone by now. */
+void glock__dlm_look_for_dead(struct dlm *d);
+
 /* ---- dlm_watch.c ---- */
 
 void *glock__dlm_watch(void *d);
-/* After a grant was read, before it is used: starts recovery for members that are gone by now. */
-void glock__dlm_look_for_dead(struct dlm *d);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dlm_joins.c - see dlm_joins.h. */
-#include "dlm_joins.h"
-#include "dlm_load.h"
+/* dlm_joins.c - see dlm_quorum.h. */
+#include "dlm_quorum.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dlm_load.c - see dlm_load.h. */
-#include "dlm_load.h"
+/* dlm_load.c - loads a library that may be missing, when the program runs. */
+#include "dlm_quorum.h"
 
 #include <dlfcn.h>
 #include <string.h>

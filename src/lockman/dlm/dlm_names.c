@@ -5,11 +5,11 @@
  * corosync lists its nodes as nodelist.node.0, nodelist.node.1 and so on. Each has a nodeid. It has
  * a name, or only the name or address of its first link (ring0_addr).
  */
-#include "dlm_load.h"
-#include "dlm_nodes.h"
+#include "dlm_cluster.h"
 
 #include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { CS_OK = 1, NODES_MAX = 64 };

@@ -9,11 +9,10 @@
  *
  * corosync's lists of nodes that left and joined tell of this (QUORUM_MODEL_V1), as soon as the
  * nodes see each other. The lists are lost if one more ring is formed before that one is complete.
- * Then the next ring's lists are empty. In that case corosync's counts of joins tell (dlm_joins.h).
+ * Then the next ring's lists are empty. In that case corosync's counts of joins tell (dlm_joins.c).
  * They are looked at after members were told.
  */
 #include "dlm_quorum.h"
-#include "dlm_load.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
@@ -85,6 +86,17 @@ void glock__dlm_unuse_slow(struct dlm *d)
 }
 
 /* ---- threads ---- */
+
+void glock__dlm_say_no_thread(struct dlm *d, const char *what, int err)
+{
+	if (err && !d->no_thread)
+		glock__dlm_say(d,
+			       "lockspace %s: %s, but no thread can start (%s): this process gets "
+			       "no lock until one starts; look at ulimit -u, and at pids.max of "
+			       "its cgroup",
+			       d->dev.name, what, strerror(-err));
+	d->no_thread = err;
+}
 
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
 {

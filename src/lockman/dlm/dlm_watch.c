@@ -29,7 +29,6 @@
  * death of a process on a node that lives.
  */
 #include "dlm_impl.h"
-#include "dlm_nodes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,8 +37,6 @@
 #include <string.h>
 
 enum { LOOK_MS = 100 };
-
-/* ---- the gate ---- */
 
 static bool stopping(struct dlm *d)
 {
@@ -96,7 +93,7 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 			return false;
 		if (state == GLOCK__CLUSTER_NO_DAEMON)
 			glock__cluster_release(d->dev.name);
-		if (!glock__dlm_in_use(d) &&
+		if (!glock__dlm_in_use(d) && !d->lm.events->writes(d->lm.owner) &&
 		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
 			break;
 		sleep_until_change(d, c, LOOK_MS);
@@ -104,18 +101,6 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 	glock__dlm_close(&d->dev, true);
 	glock__cluster_tidy(d->dev.name);
 	return true;
-}
-
-/* The log is told once, until a thread starts. Under d->lock. */
-static void say_no_thread(struct dlm *d, const char *what, int err)
-{
-	if (err && !d->no_thread)
-		glock__dlm_say(d,
-			       "lockspace %s: %s, but no thread can start (%s): this process gets "
-			       "no lock until one starts; look at ulimit -u, and at pids.max of "
-			       "its cgroup",
-			       d->dev.name, what, strerror(-err));
-	d->no_thread = err;
 }
 
 /*
@@ -135,7 +120,7 @@ static bool open_gate(struct dlm *d)
 		/* Before any grant is read, because deaths while this node was away are no news. */
 		glock__cluster_members(d->dev.name, &d->members);
 		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
-		say_no_thread(d, "the node has joined again", err);
+		glock__dlm_say_no_thread(d, "the node has joined again", err);
 		opened = !err;
 		d->have_reader = opened;
 		d->gate_closed = !opened;
@@ -202,69 +187,4 @@ void *glock__dlm_watch(void *arg)
 	}
 	glock__cluster_close(&c);
 	return NULL;
-}
-
-/* ---- deaths ---- */
-
-/* Recovers from the deaths one by one, also from those that come meanwhile. */
-static void *see_to_dead(void *arg)
-{
-	struct dlm *d = arg;
-	uint32_t id;
-
-	/* block and thaw are sent under d->lock, so that they come in the right order. */
-	latch_take(&d->lock);
-	while (d->dead.n && !d->left) {
-		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};
-		struct glock__lm_node node;
-
-		id = d->dead.id[--d->dead.n];
-		latch_drop(&d->lock);
-		snprintf(peer.comm, sizeof(peer.comm), "node %u", (unsigned int)id);
-		glock__dlm_node(id, 0, &node);
-		d->lm.events->recover(d->lm.owner, &peer, &node);
-		latch_take(&d->lock);
-	}
-	d->recovering = false;
-	d->lm.events->thaw(d->lm.owner);
-	glock__dlm_changed(d);
-	latch_drop(&d->lock);
-	return NULL;
-}
-
-/* If no thread starts, grants stay blocked until a later look starts one. Under d->lock. */
-static void start_recovery(struct dlm *d)
-{
-	pthread_t thread;
-	int err;
-
-	if (!d->dead.n || d->recovering || d->left)
-		return;
-	d->lm.events->block(d->lm.owner);
-	err = glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
-	if (!err)
-		pthread_detach(thread);
-	d->recovering = !err;
-	say_no_thread(d, "a node is gone", err);
-}
-
-void glock__dlm_look_for_dead(struct dlm *d)
-{
-	struct glock__cluster_nodes now;
-
-	latch_take(&d->lock);
-	if (!glock__cluster_members(d->dev.name, &now)) {
-		latch_drop(&d->lock);
-		return;
-	}
-	for (size_t i = 0; i < d->members.n; i++) {
-		if (glock__cluster_has(&now, d->members.id[i]))
-			continue;
-		if (!glock__cluster_has(&d->dead, d->members.id[i]) &&
-		    d->dead.n < GLOCK__CLUSTER_NODES)
-			d->dead.id[d->dead.n++] = d->members.id[i];
-	}
-	d->members = now;
-	start_recovery(d);
-	latch_drop(&d->lock);
 }

@@ -2,7 +2,11 @@
 /*
  * local.c - see local.h. Makes requests to the lock table, and replies if the result is there.
  */
-#include "local_impl.h"
+#include "local_death.h"
+#include "local_file.h"
+#include "local_nodes.h"
+#include "local_serve.h"
+#include "local_shard.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -148,28 +152,6 @@ static int ask(struct local *l, unsigned int shard, enum patience patience, uint
 	return err;
 }
 
-/* Short enough for the resource's cell in the table. No other code reads the name. */
-enum { NAME_LEN = sizeof(uint64_t) + sizeof(uint32_t) };
-
-static void resource_name(unsigned char name[NAME_LEN], uint32_t type, uint64_t number)
-{
-	memcpy(name, &number, sizeof(number));
-	memcpy(name + sizeof(number), &type, sizeof(type));
-}
-
-static unsigned int shard_of(const unsigned char name[NAME_LEN])
-{
-	return (unsigned int)(glock__table_hash(name, NAME_LEN) >> 32) % SHARDS;
-}
-
-unsigned int glock__local_shard(unsigned int type, uint64_t number)
-{
-	unsigned char name[NAME_LEN];
-
-	resource_name(name, type, number);
-	return shard_of(name);
-}
-
 /*
  * Tells whether a sound table can have answered so. A request that is no try is never refused, but
  * for a deadlock of conversions. The glock then gives up its mode and asks again, and that request
@@ -296,7 +278,7 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	struct glock__table_event ev;
 
-	if (id_shard(lk->id) < SHARDS)
+	if (id_shard(lk->id) < SHARDS && !lm->events->has_failed(lm->owner))
 		give_back(l, lk->id, 0, &ev);
 	/* From now on no event finds the lock. Let a thread finish that has found it already. */
 	atom_store32(&lk->id, 0);
@@ -341,22 +323,6 @@ static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uin
 	return glock__local_shard(type, number);
 }
 
-static int64_t local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
-			       int64_t waited)
-{
-	return glock__local_make_room((struct local *)lm, local_part(lm, type, number), waited);
-}
-
-static void local_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
-{
-	glock__local_gave_back((struct local *)lm, part, n);
-}
-
-static int local_start(struct glock__lockman *lm)
-{
-	return glock__local_serve((struct local *)lm);
-}
-
 static void local_poll(struct glock__lockman *lm)
 {
 	glock__local_poll((struct local *)lm);
@@ -372,25 +338,42 @@ static void answer_all(struct local *l)
 		l->lm.events->reply(lk, -ENODEV, 0);
 }
 
+/*
+ * A thread that takes a table after this store sees it. A thread that had a table before sees it
+ * when it adds its request to the list. keeps: some locks stay until the next call. Returns false
+ * if the node has left before, with all locks.
+ */
+static bool leave_begins(struct local *l, bool keeps)
+{
+	bool goes;
+
+	latch_take(&l->delivery);
+	goes = !__atomic_exchange_n(&l->left, true, __ATOMIC_ACQ_REL) || atom_load8(&l->keeps);
+	atom_store8(&l->keeps, goes && keeps);
+	latch_drop(&l->delivery);
+	return goes;
+}
+
 static void local_leave(struct glock__lockman *lm, bool failed)
 {
 	struct local *l = (struct local *)lm;
 
-	latch_take(&l->delivery);
-	if (has_left(l)) {
-		latch_drop(&l->delivery);
+	if (!leave_begins(l, false))
 		return;
-	}
-	/*
-	 * A thread that takes a table after this store sees it. A thread that had a table before
-	 * sees it when it adds its request to the list.
-	 */
-	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
-	latch_drop(&l->delivery);
 	if (failed)
 		glock__local_reap(l, l->me, l->slot->generation, true, true);
 	else
 		glock__local_give_up(l);
+	answer_all(l);
+}
+
+static void local_leave_but(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	if (!leave_begins(l, true))
+		return;
+	glock__local_give_up_but(l);
 	answer_all(l);
 }
 
@@ -400,7 +383,7 @@ static void local_free(struct glock__lockman *lm)
 
 	if (l->head) {
 		glock__local_stop(l);
-		if (!has_left(l) && l->have_service)
+		if ((!has_left(l) || atom_load8(&l->keeps)) && l->have_service)
 			glock__local_reap(l, l->me, l->slot->generation, true, true);
 		else if (!has_left(l))
 			glock__local_give_up(l); /* the space never came into use */
@@ -408,8 +391,7 @@ static void local_free(struct glock__lockman *lm)
 	}
 	if (l->alive >= 0)
 		close(l->alive);
-	if (l->fd >= 0 && glock__local_fd(l) == l->fd)
-		close(l->fd);
+	glock__local_close_files(l);
 	free(l->requests);
 	free(l->index);
 	free(l);
@@ -420,30 +402,49 @@ static const char *local_path(const struct glock__lockman *lm)
 	return ((const struct local *)lm)->path;
 }
 
+/* The inode stays the space's as long as a process maps it, whatever its name. */
+static void local_identity(const struct glock__lockman *lm, char *text, size_t size)
+{
+	const struct local *l = (const struct local *)lm;
+
+	snprintf(text, size, "%llx:%llx", (unsigned long long)l->dev, (unsigned long long)l->ino);
+}
+
 static const struct glock__lm_ops local_ops = {
     .name = "local",
     .lock = local_lock,
     .cancel = local_cancel,
     .unlock = local_unlock,
     .leave = local_leave,
+    .leave_but = local_leave_but,
     .free = local_free,
-    .start = local_start,
-    .poll = local_poll,
+    .start = glock__local_serve,
     .idle = local_idle,
-    .poll_begin = glock__local_poll_begin,
-    .poll_end = glock__local_poll_end,
+    .token = local_token,
+    .nodes = glock__local_nodes,
+    .in_the_way = glock__local_in_the_way,
+    .identity = local_identity,
+    .path = local_path,
+};
+
+static const struct glock__lm_polling local_polling = {
+    .begin = glock__local_poll_begin,
+    .end = glock__local_poll_end,
+    .poll = local_poll,
     .wait = glock__local_wait,
     .nudge = glock__local_nudge,
-    .token = local_token,
-    .in_the_way = glock__local_in_the_way,
-    .nodes = glock__local_nodes,
-    .make_room = local_make_room,
+};
+
+static const struct glock__lm_memory local_memory = {
+    .make_room = glock__local_make_room,
     .part = local_part,
-    .gave_back = local_gave_back,
+    .gave_back = glock__local_gave_back,
+};
+
+static const struct glock__lm_files local_files = {
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
     .is_there = glock__local_is_there,
-    .path = local_path,
 };
 
 /* ---- the beginning ---- */
@@ -463,6 +464,9 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	if (!l)
 		return -ENOMEM;
 	l->lm.ops = &local_ops;
+	l->lm.polling = &local_polling;
+	l->lm.memory = &local_memory;
+	l->lm.files = &local_files;
 	l->o = *o;
 	l->me = NODES;
 	l->pid = getpid();
@@ -471,9 +475,6 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	err = glock__local_find(l);
 	if (!err)
 		err = glock__local_join(l);
-	if (l->dir >= 0)
-		close(l->dir);
-	l->dir = -1;
 	if (err) {
 		local_free(&l->lm);
 		return err;

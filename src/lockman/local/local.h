@@ -3,7 +3,7 @@
  * local.h - the lock manager for processes of one machine. A lock space is a file in memory.
  *
  * Nothing has to be installed, configured or started. The first process that opens a space makes
- * its file. Each later process also takes care of nodes that died. local_impl.h says which lock
+ * its file. Each later process also takes care of nodes that died. local_layout.h says which lock
  * protects what, and which thread wakes which.
  */
 #ifndef GLOCK__LOCAL_H
@@ -16,6 +16,7 @@
 #define GLOCK__LOCAL_NODES 1024
 #define GLOCK__LOCAL_NAME_MAX 64
 #define GLOCK__LOCAL_FILE_MAX (3 * GLOCK__LOCAL_NAME_MAX + 1)
+#define GLOCK__LOCAL_NODE_FILE_MAX (GLOCK__LOCAL_FILE_MAX + 20) /* FILE,SLOT,alive */
 /* Less than PATH_MAX, so that a function with a path on the stack stays below 4 KiB. */
 #define GLOCK__LOCAL_PATH_MAX 3584
 

@@ -16,10 +16,15 @@
  * names the recoverer. If the recoverer dies as well, another node is named. If no such node is
  * left, grants go on.
  */
-#include "local_impl.h"
+#include "local_death.h"
+#include "local_file.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include <errno.h>
 #include <signal.h>
+
+#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
 
 enum { PURGE_AT_ONCE = 64 };
 
@@ -41,10 +46,21 @@ static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 	return 0;
 }
 
+/* Tells whether an operation of the program writes under that lock of this node. */
+static bool is_kept(void *local, uint64_t cookie)
+{
+	const struct local *l = local;
+	struct glock__lm_lock *lk =
+	    cookie > UINT32_MAX ? NULL : l->lm.events->find(l->lm.owner, (uint32_t)cookie);
+
+	return lk && atom_load8(&lk->held) == GLOCK__LM_KEPT;
+}
+
 /*
- * Removes the node's locks from that table. The caller has the table's lock, which is dropped here.
- * Returns false if the lock was dropped in between and could not be taken again. If the table was
- * stolen in between, some removals may be undone, so the removal begins again.
+ * Removes the node's locks from that table, but for those that are kept. The caller has the table's
+ * lock, which is dropped here. Returns false if the lock was dropped in between and could not be
+ * taken again. If the table was stolen in between, some removals may be undone, so the removal
+ * begins again.
  */
 static bool purge_table(struct hold *h, unsigned int node, enum patience patience)
 {
@@ -52,7 +68,9 @@ static bool purge_table(struct hold *h, unsigned int node, enum patience patienc
 	int err = 0;
 
 	do {
-		again = glock__table_purge(h->t, node, PURGE_AT_ONCE) > 0;
+		again = (atom_load8(&h->l->keeps) && node == h->l->me
+			     ? glock__table_purge_but(h->t, node, PURGE_AT_ONCE, is_kept, h->l)
+			     : glock__table_purge(h->t, node, PURGE_AT_ONCE)) > 0;
 		again |= !glock__local_drop(h);
 		if (again)
 			err = glock__local_take(h->l, h->shard, patience, h);
@@ -269,6 +287,25 @@ void glock__local_give_up(struct local *l)
 }
 
 /*
+ * Gives the locks back that are not kept, as those of a dead node. If a node repairs what a dead
+ * node left, all locks stay: no repair begins while an operation writes, and no grant comes before
+ * the repair.
+ */
+void glock__local_give_up_but(struct local *l)
+{
+	bool recovers;
+
+	if (take_members(l, true))
+		return;
+	recovers = choose_recoverer(l, l->me);
+	drop_members(l);
+	if (recovers)
+		return;
+	atom_store32(&l->slot->tables, ALL_TABLES);
+	purge_tables(l, l->me, WAIT_FOR_IT);
+}
+
+/*
  * A question to the kernel about a byte takes the longer, the more locks there are. Therefore only
  * the nodes whose pid no process has are asked about. `thorough` asks about all, because the caller
  * needs any free slot at all. A pid of another pid namespace says nothing here. A pid alone proves
@@ -321,12 +358,9 @@ static bool is_for_me(const struct local *l, unsigned int node)
 static void recover(struct local *l, unsigned int node)
 {
 	struct glock__lm_node name;
-	struct glock__lm_peer peer;
 
-	glock__local_peer(l, node, &peer);
 	glock__local_node(l, node, &name);
-	peer.dead = true;
-	l->lm.events->recover(l->lm.owner, &peer, &name);
+	l->lm.events->recover(l->lm.owner, &name);
 	if (take_members(l, true))
 		return;
 	if (is_for_me(l, node))
@@ -350,4 +384,49 @@ void *glock__local_recovery_thread(void *arg)
 				recover(l, i);
 		atom_wait(&l->to_recover, seen, NULL);
 	}
+}
+
+/*
+ * ---- the file was removed or replaced ----
+ *
+ * A process that opens the space now gets another space than this node has. The node that notices
+ * first marks the file. The mark comes first, and the locks of the node go back later. So no node
+ * relies on a grant that it got because of the removal.
+ */
+
+void glock__local_withdraw(struct local *l)
+{
+	if (__atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
+		return;
+	glock__local_say(&l->o, "space %s: file %s was removed or replaced, so this node withdraws",
+			 l->name, l->path);
+	l->lm.events->gone(l->lm.owner);
+}
+
+GLOCK__COLD static void look_for_file(struct local *l)
+{
+	if (!glock__local_still_there(l))
+		return;
+	if (!__atomic_exchange_n(&l->head->removed, 1, __ATOMIC_SEQ_CST))
+		glock__local_ring_all(l);
+	glock__local_withdraw(l);
+}
+
+bool glock__local_is_there(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	if (!has_left(l))
+		look_for_file(l);
+	return !__atomic_load_n(&l->file_removed, __ATOMIC_ACQUIRE);
+}
+
+void glock__local_check_file(struct local *l, int64_t now)
+{
+	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last >= LOOK_NS &&
+	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		look_for_file(l);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_file.c - makes a lock space's file, and finds it again.
+ * local_file.c - makes a lock space's file, and finds the file and its directory again.
  *
- * The nodes' own files are made and removed here, too. local_join.c opens the space's file.
+ * local_join.c opens the file. node_file.c makes and removes the files that nodes have beside it.
  *
  * A file is complete before it has a name (O_TMPFILE, linkat). Therefore no process ever sees half
  * of a file.
  */
-#include "local_impl.h"
+#include "local_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,36 +124,94 @@ int glock__local_make_file(const struct local *l)
 	return err;
 }
 
+/* ---- locks of bytes ---- */
+
+int glock__local_byte_lock(int fd, int type, off_t at)
+{
+	struct flock fl = {.l_type = (short)type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+
+	while (fcntl(fd, F_OFD_SETLK, &fl))
+		if (errno != EINTR)
+			return errno == EACCES ? -EAGAIN : -errno;
+	return 0;
+}
+
+int glock__local_bytes_locked(int fd, off_t at, off_t n)
+{
+	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
+
+	/* This asks for a write lock without taking one, so a descriptor to read is enough. */
+	if (fcntl(fd, F_OFD_GETLK, &fl))
+		return -errno;
+	return fl.l_type != F_UNLCK;
+}
+
 /* ---- later ---- */
 
-static bool is_ours(const struct local *l, int fd)
+static bool is_of(int fd, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == l->dev && st.st_ino == l->ino;
+	return fd >= 0 && !fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
 /*
- * The program may have closed l->fd, and opened something else in its place. This function holds
- * no lock of the library. Two threads may both find that, and then one descriptor is kept.
+ * Keeps `again`, a new descriptor, in place of *at, which the program closed. Two threads may both
+ * find that, and then one descriptor is kept. Returns -ESTALE if `again` is of another file.
  */
-int glock__local_fd(struct local *l)
+static int keep_again(int *at, int was, int again, dev_t dev, ino_t ino)
 {
-	int fd = __atomic_load_n(&l->fd, __ATOMIC_ACQUIRE), again;
-
-	if (is_ours(l, fd))
-		return fd;
-	again = open(l->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (!is_ours(l, again)) {
+	if (!is_of(again, dev, ino)) {
 		if (again >= 0)
 			close(again);
 		return -ESTALE;
 	}
-	if (__atomic_compare_exchange_n(&l->fd, &fd, again, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(at, &was, again, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return again;
 	close(again);
-	return fd;
+	return was;
+}
+
+GLOCK__NOINLINE static int open_dir_again(const struct local *l)
+{
+	char dir[GLOCK__LOCAL_PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(l->path, '/') - l->path), l->path);
+	return open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * The program may have closed the descriptor, and opened something else in its place. These two
+ * functions hold no lock of the library.
+ */
+int glock__local_dir(struct local *l)
+{
+	const dev_t dev = l->dir_st.st_dev;
+	const ino_t ino = l->dir_st.st_ino;
+	int fd = __atomic_load_n(&l->dir, __ATOMIC_ACQUIRE);
+
+	return is_of(fd, dev, ino) ? fd : keep_again(&l->dir, fd, open_dir_again(l), dev, ino);
+}
+
+int glock__local_fd(struct local *l)
+{
+	int fd = __atomic_load_n(&l->fd, __ATOMIC_ACQUIRE), dir;
+
+	if (is_of(fd, l->dev, l->ino))
+		return fd;
+	dir = glock__local_dir(l);
+	return dir < 0
+		   ? dir
+		   : keep_again(&l->fd, fd, openat(dir, l->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC),
+				l->dev, l->ino);
+}
+
+void glock__local_close_files(struct local *l)
+{
+	if (is_of(l->fd, l->dev, l->ino))
+		close(l->fd);
+	if (is_of(l->dir, l->dir_st.st_dev, l->dir_st.st_ino))
+		close(l->dir);
 }
 
 int glock__local_still_there(const struct local *l)
@@ -163,57 +221,4 @@ int glock__local_still_there(const struct local *l)
 	if (stat(l->path, &st))
 		return errno == ENOENT ? -ESTALE : 0; /* out of reach counts as there */
 	return st.st_dev == l->dev && st.st_ino == l->ino ? 0 : -ESTALE;
-}
-
-/* ---- the nodes' own files ---- */
-
-static void own_path(const struct local *l, unsigned int node, char path[GLOCK__LOCAL_PATH_MAX])
-{
-	/* No space's file has a comma in its name. */
-	snprintf(path, GLOCK__LOCAL_PATH_MAX, "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, l->path, node);
-}
-
-int glock__local_own_file(struct glock__lockman *lm)
-{
-	struct local *l = (struct local *)lm;
-	char path[GLOCK__LOCAL_PATH_MAX];
-	struct stat st;
-	int fd, err = 0;
-
-	own_path(l, l->me, path);
-	unlink(path); /* of an earlier node in this slot */
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	/* With the space's group and mode: a user who may use the space may read this file. */
-	l->own = fstat(fd, &st) ? 0 : st.st_ino;
-	if (fstat(l->fd, &st) || (st.st_mode & 0070 && fchown(fd, (uid_t)-1, st.st_gid)) ||
-	    fchmod(fd, st.st_mode & 0660))
-		err = -errno;
-	if (err) {
-		unlink(path);
-		close(fd);
-	}
-	return err ? err : fd;
-}
-
-/* Removes the file, if it belongs to a node of this space: any, or the one with that inode. */
-static void remove_file(const struct local *l, const char *path, bool any, ino_t inode)
-{
-	struct stat st;
-
-	if (any || (inode && !stat(path, &st) && st.st_dev == l->dev && st.st_ino == inode))
-		unlink(path);
-}
-
-void glock__local_remove_own_file(const struct local *l, unsigned int node)
-{
-	/* If the space's file was replaced, remove only this node's: others are of the new one. */
-	const bool any = !glock__local_still_there(l), mine = node == l->me;
-	char path[GLOCK__LOCAL_PATH_MAX];
-
-	glock__local_alive_path(l->path, node, path);
-	remove_file(l, path, any, mine ? atom_load64(&l->slot->heirs) : 0);
-	own_path(l, node, path);
-	remove_file(l, path, any, mine ? l->own : 0);
 }

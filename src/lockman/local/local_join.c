@@ -7,13 +7,17 @@
  * may do what no other process may see. It puts in order what was left. If the file is not what it
  * should be, the process removes the name and makes a new file.
  *
- * Up to three descriptors of the file are opened:
+ * Up to four descriptors are opened:
  *	to join		has the locks; closed after mmap, so that only the mapping keeps the locks
+ *	l->dir		the directory, to open and remove the node's files in it
  *	l->fd		for fallocate and for asking which nodes live; without any lock
- *	l->alive	on request: of another file, to be inherited (local_alive.c)
+ *	l->alive	on request: of another file, to be inherited (node_file.c)
  * While the first one is open no fork may happen, because the child would keep the locks.
  */
-#include "local_impl.h"
+#include "local_death.h"
+#include "local_file.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include "base/proc.h"
 
@@ -26,13 +30,12 @@
 
 #define OPEN_PATIENCE 10000000000ll /* ns: how long to wait for another process that opens it */
 #define TOLD_AFTER 1000000000ll
-#define PAUSE_MIN 500000 /* ns: between two looks */
-#define PAUSE_MAX 8000000
+#define PAUSE_MIN 500000    /* ns: between two looks */
+#define PAUSE_MAX 128000000 /* a thousand processes that look each 8 ms take all of two CPUs */
 
 /* ---- no fork meanwhile ---- */
 
 static pthread_mutex_t no_fork = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t no_fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_waits(void)
 {
@@ -44,7 +47,12 @@ static void fork_is_over(void)
 	pthread_mutex_unlock(&no_fork);
 }
 
-static void watch_forks(void)
+/*
+ * Runs when the library is loaded. fork() calls the handlers of the program, which were registered
+ * later, first. A program that opens a space under a mutex of its own, and has a handler that takes
+ * this mutex, then takes the two mutexes in one order.
+ */
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(fork_waits, fork_is_over, fork_is_over);
 }
@@ -322,7 +330,7 @@ static bool has_heirs(const struct local *l)
 		const struct slot *slot = &l->head->slot[i];
 
 		if (slot->state == SLOT_LIVE && slot->heirs &&
-		    glock__local_has_heir(l->path, i, slot->heirs))
+		    glock__local_has_heir(l->dir, l->file, i, slot->heirs))
 			return true;
 	}
 	return false;
@@ -345,7 +353,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 		if (ours)
 			wrong = head.layout == LOCAL_LAYOUT ? "its size is wrong"
 							    : "another version of glock made it";
-		locked |= glock__local_any_heir(l->path);
+		locked |= glock__local_any_heir(l->dir, l->file);
 		if (ours || !st->st_size)
 			return replace(l, !locked, wrong);
 		glock__local_say(&l->o, "space %s: %s is not a file of glock; move it away",
@@ -358,7 +366,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	wrong = head_wrong(l->head, st);
 	l->layout = l->head->layout;
 	if (!locked)
-		locked = wrong ? glock__local_any_heir(l->path) : has_heirs(l);
+		locked = wrong ? glock__local_any_heir(l->dir, l->file) : has_heirs(l);
 	if (!wrong && l->head->removed) {
 		/* Moved away and back. Its nodes withdraw, or have withdrawn. */
 		wrong = "it was removed, and has come back";
@@ -474,7 +482,6 @@ int glock__local_join(struct local *l)
 	int err;
 
 	glock__proc_namespaces(&l->ns);
-	pthread_once(&no_fork_once, watch_forks);
 	while ((err = try_to_join(l)) == 1 || err == -EAGAIN) {
 		if (err == 1)
 			continue;

@@ -63,7 +63,7 @@
 #define GLOCK__LOCAL_BASE "/dev/shm"
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
-#define BUCKETS 8192u /* of each table */
+#define BUCKETS 8192u   /* of each table */
 #define TABLE_PLACES 4u /* of each table; one is current, see local_steal.c */
 
 /*

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* local_look.c - see local_look.h. */
 #include "local_look.h"
-#include "local_impl.h"
+#include "local_file.h"
+#include "local_nodes.h"
+
+#include "base/way.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,15 +26,27 @@ struct looking {
 	void *arg;
 	int n;
 	bool opened;
+	int err; /* the look is not complete */
 };
 
+/* Notes that something was not looked at, for lack of descriptors or memory. */
+static void look_failed(struct looking *look)
+{
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		look->err = -errno;
+}
+
 /* Not inlined, because each of the two kinds of files takes a path on the stack. */
-GLOCK__NOINLINE static void look_at_outside(const char *dir, const char *file, struct looking *look)
+GLOCK__NOINLINE static void look_at_outside(int fd, const char *dir, const char *file,
+					    struct looking *look)
 {
 	struct glock__node_file node;
 
-	if (!glock__node_file_of(dir, file, &node))
+	errno = 0;
+	if (!glock__node_file_of(fd, dir, file, &node)) {
+		look_failed(look);
 		return;
+	}
 	look->n++;
 	look->outside(&node, look->arg);
 }
@@ -41,22 +56,26 @@ static void look_at(const char *dir, int fd, struct looking *look)
 	DIR *d = fdopendir(fd);
 	struct dirent *entry;
 
-	if (!d)
+	if (!d) {
+		look_failed(look);
 		close(fd);
+	}
 	look->opened = d;
 	while (d && (entry = readdir(d))) {
-		struct glock__local_space space = {0};
+		struct glock__local_space space = {.dir = fd, .file = entry->d_name};
 		struct stat st;
 
 		if (look->outside)
-			look_at_outside(dir, entry->d_name, look);
+			look_at_outside(fd, dir, entry->d_name, look);
 		if (!look->fn || glock__local_unescape(entry->d_name, space.name) ||
-		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode) || (size_t)st.st_size < FILE_SIZE_MIN)
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    fstat(fd, &space.dir_st) || !S_ISREG(st.st_mode) ||
+		    (size_t)st.st_size < FILE_SIZE_MIN)
 			continue;
 		snprintf(space.path, sizeof(space.path), "%s/%s", dir, entry->d_name);
 		space.uid = st.st_uid;
 		space.gid = st.st_gid;
+		space.links = st.st_nlink;
 		space.group = st.st_mode & 0070;
 		look->n++;
 		look->fn(&space, look->arg);
@@ -68,10 +87,13 @@ static void look_at(const char *dir, int fd, struct looking *look)
 /* Looks in the directory that the caller named. */
 static void look_in(const char *dir, struct looking *look)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = glock__way_open_folder(dir);
 
+	errno = fd < 0 ? -fd : 0;
 	if (fd >= 0)
 		look_at(dir, fd, look);
+	else
+		look_failed(look);
 }
 
 /*
@@ -97,6 +119,8 @@ static void look_in_default(const char *name, struct looking *look)
 		look_at(path, fd, look);
 	else if (fd >= 0)
 		close(fd);
+	else
+		look_failed(look);
 }
 
 /* Looks in each directory in which spaces of this machine may lie. */
@@ -108,15 +132,17 @@ static int look_everywhere(struct looking *look)
 
 	if (said && *said) { /* takes the place of all others */
 		look_in(said, look);
-		return look->n;
+		return look->err ? look->err : look->n;
 	}
 	base = opendir(GLOCK__LOCAL_BASE);
+	if (!base)
+		look_failed(look);
 	while (base && (entry = readdir(base)))
 		if (!strncmp(entry->d_name, "glock-", 6))
 			look_in_default(entry->d_name, look);
 	if (base)
 		closedir(base);
-	return look->n;
+	return look->err ? look->err : look->n;
 }
 
 bool glock__local_default_dir_trusted(char *path, size_t size, struct stat *st)
@@ -147,9 +173,9 @@ int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, vo
 /* ---- nodes ---- */
 
 /* Opens the file if it is a space's, of any version. Otherwise returns a negative errno. */
-static int open_any_version(const char *path, int flags, struct head_start *head)
+static int open_any_version(int dir, const char *file, int flags, struct head_start *head)
 {
-	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(dir, file, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -163,10 +189,10 @@ static int open_any_version(const char *path, int flags, struct head_start *head
  * Opens a space's file of this version. Another version gives -EPROTONOSUPPORT. F_OFD_GETLK for a
  * write lock writes nothing, so O_RDONLY is enough.
  */
-static int open_space(const char *path, int flags)
+static int open_space(int dir, const char *file, int flags)
 {
 	struct head_start head;
-	int fd = open_any_version(path, flags, &head);
+	int fd = open_any_version(dir, file, flags, &head);
 
 	if (fd < 0 || (head.layout == LOCAL_LAYOUT && head.nodes == NODES))
 		return fd;
@@ -174,10 +200,10 @@ static int open_space(const char *path, int flags)
 	return -EPROTONOSUPPORT;
 }
 
-int glock__local_each_node(const char *path,
+int glock__local_each_node(const struct glock__local_space *space,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg)
 {
-	int fd = open_space(path, O_RDONLY), n = 0;
+	int fd = open_space(space->dir, space->file, O_RDONLY), n = 0;
 	uint32_t end = 0;
 
 	if (fd < 0)
@@ -199,11 +225,11 @@ int glock__local_each_node(const char *path,
 		memcpy(node.comm, slot.comm, sizeof(node.comm));
 		node.comm[sizeof(node.comm) - 1] = 0;
 		node.process = slot.state == SLOT_LIVE && glock__local_bytes_locked(fd, i, 1);
-		node.alive = node.process || (slot.state == SLOT_LIVE && slot.heirs &&
-					      glock__local_has_heir(path, i, slot.heirs));
-		snprintf(node.file, sizeof(node.file), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path,
-			 i);
-		if (access(node.file, F_OK))
+		node.alive =
+		    node.process || (slot.state == SLOT_LIVE && slot.heirs &&
+				     glock__local_has_heir(space->dir, space->file, i, slot.heirs));
+		glock__local_own_name(node.file, space->file, i);
+		if (faccessat(space->dir, node.file, F_OK, AT_SYMLINK_NOFOLLOW))
 			node.file[0] = 0;
 		n++;
 		fn(&node, arg);
@@ -212,9 +238,31 @@ int glock__local_each_node(const char *path,
 	return n;
 }
 
-int glock__local_ring_control(const char *path, unsigned int slot)
+int glock__local_open_dir(const char *path, const struct stat *found, const char **file)
 {
-	int fd = slot < NODES ? open_space(path, O_RDWR) : -EINVAL, err;
+	char dir[GLOCK__LOCAL_PATH_MAX];
+	struct stat st;
+	int fd, err;
+
+	*file = strrchr(path, '/') + 1;
+	snprintf(dir, sizeof(dir), "%.*s", (int)(*file - path), path);
+	/* A slash at the end would follow a link. */
+	for (char *end = strchr(dir, '\0') - 1; end > dir && *end == '/'; end--)
+		*end = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOTDIR ? -ELOOP : -errno;
+	err = fstat(fd, &st) ? -errno : 0;
+	if (!err && (st.st_dev != found->st_dev || st.st_ino != found->st_ino))
+		err = -ESTALE;
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+int glock__local_ring_control(int dir, const char *file, unsigned int slot)
+{
+	int fd = slot < NODES ? open_space(dir, file, O_RDWR) : -EINVAL, err;
 	struct head *head;
 
 	if (fd < 0)
@@ -236,17 +284,17 @@ int glock__local_ring_control(const char *path, unsigned int slot)
  * Removes the space's file last. As soon as its name is free, a new space may take the name and
  * have files of its nodes.
  */
-static int unlink_all(const char *path)
+static int unlink_all(int dir, const char *file)
 {
 	for (unsigned int i = 0; i < NODES; i++) {
-		char own[GLOCK__LOCAL_PATH_MAX];
+		char name[GLOCK__LOCAL_NODE_FILE_MAX];
 
-		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
-		unlink(own); /* of a node that died last */
-		glock__local_alive_path(path, i, own);
-		unlink(own);
+		glock__local_own_name(name, file, i);
+		unlinkat(dir, name, 0); /* of a node that died last */
+		glock__local_alive_name(name, file, i);
+		unlinkat(dir, name, 0);
 	}
-	return unlink(path) ? -errno : 0;
+	return unlinkat(dir, file, 0) ? -errno : 0;
 }
 
 /*
@@ -254,24 +302,24 @@ static int unlink_all(const char *path)
  * process can lock the whole file, there is no such process. While it has that lock, no process
  * becomes a node. Only heirs may be left, and they have locks on alive files.
  */
-int glock__local_remove(const char *path)
+int glock__local_remove(int dir, const char *file)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct head_start head;
-	int fd = open_any_version(path, O_RDWR, &head), err = 0;
+	int fd = open_any_version(dir, file, O_RDWR, &head), err = 0;
 	struct stat st, named;
 
 	if (fd < 0)
 		return fd;
 	if (fcntl(fd, F_OFD_SETLK, &all))
 		err = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
-	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
-		 st.st_dev != named.st_dev)
+	else if (fstat(fd, &st) || fstatat(dir, file, &named, AT_SYMLINK_NOFOLLOW) ||
+		 st.st_ino != named.st_ino || st.st_dev != named.st_dev)
 		err = -ESTALE;
-	else if (glock__local_any_heir(path))
+	else if (glock__local_any_heir(dir, file))
 		err = -EBUSY;
 	else
-		err = unlink_all(path);
+		err = unlink_all(dir, file);
 	close(fd);
 	return err;
 }

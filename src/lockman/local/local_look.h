@@ -17,8 +17,12 @@
 struct glock__local_space {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
 	char path[GLOCK__LOCAL_PATH_MAX];
+	int dir; /* the directory, open while fn runs */
+	const char *file;
+	struct stat dir_st;
 	uid_t uid;
 	gid_t gid;
+	nlink_t links;
 	bool group; /* the members of its group share it */
 };
 
@@ -49,26 +53,33 @@ struct glock__local_node {
 	uint64_t start; /* in clock ticks since boot, in no time namespace */
 	uint64_t pid_namespace;
 	char comm[16];
-	bool alive;                       /* the kernel says so */
-	bool process;                     /* its process lives; otherwise an heir keeps it alive */
-	char file[GLOCK__LOCAL_PATH_MAX]; /* the node's own file, if it has one */
+	bool alive;   /* the kernel says so */
+	bool process; /* its process lives; otherwise an heir keeps it alive */
+	char file[GLOCK__LOCAL_NODE_FILE_MAX]; /* the node's own file in the directory, or "" */
 };
 
 /*
- * Calls fn for each node of the space in that file, also for dead nodes that were not reaped yet.
- * Returns their number, or a negative errno: -EPROTO: the file is no space; -EPROTONOSUPPORT: a
- * space of another version.
+ * Calls fn for each node of the space, also for dead nodes that were not reaped yet. Returns their
+ * number, or a negative errno: -EPROTO: the file is no space; -EPROTONOSUPPORT: a space of another
+ * version.
  */
-int glock__local_each_node(const char *path,
+int glock__local_each_node(const struct glock__local_space *space,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg);
+
+/*
+ * Opens the directory of a path that was found in the directory `found`. Stores the part behind the
+ * directory to *file. Another user may exchange the directory between the two looks: then returns
+ * -ESTALE, or -ELOOP if a link has its name. The functions below work in this open directory.
+ */
+int glock__local_open_dir(const char *path, const struct stat *found, const char **file);
 
 /*
  * Rings the bell of the node in that slot, so that the node looks for requests from outside.
  * Writes to the file through a mapping: if the file is truncated meanwhile, that is a SIGBUS.
  */
-int glock__local_ring_control(const char *path, unsigned int slot);
+int glock__local_ring_control(int dir, const char *file, unsigned int slot);
 
 /* Removes the space's file, of any version. -EBUSY: a node lives; -EPROTO: the file is no space. */
-int glock__local_remove(const char *path);
+int glock__local_remove(int dir, const char *file);
 
 #endif

@@ -3,7 +3,8 @@
  * local_mutex.c - waits for a lock among processes, and takes the lock over from a dead owner. See
  * local_mutex.h.
  */
-#include "local_impl.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include "base/cpu.h"
 #include "base/proc.h"
@@ -17,6 +18,7 @@ enum { SPINS = 100 };
 #define SLEEP_MAX 16000000ll  /* ns: the longest one */
 #define TRY_PATIENCE 700000ll /* ns: how long a try waits for an owner that it cannot see run */
 #define SHORT_PATIENCE 20000000ll
+#define FROZEN_NS 2000000ll     /* an owner that did not run for so long counts as stopped */
 #define TOLD_AFTER 1000000000ll /* ns: after this time the log says for which process */
 
 /* ---- this thread ---- */
@@ -35,11 +37,37 @@ GLOCK__COLD uint32_t glock__local_tid_anew(const struct local *l)
 enum owner {
 	RUNS,
 	DIED,    /* its process or its thread */
-	STOPPED, /* by a signal or a debugger */
+	STOPPED, /* by a signal, a debugger or a control group */
 	HIDDEN,  /* lives, and this process cannot see more, for example in another pid namespace */
 };
 
-static enum owner look_at_owner(struct local *l, union glock__local_word was)
+/* An owner that sleeps, as a waiter saw it last. */
+struct nap {
+	uint64_t word, switches;
+	int64_t since; /* 0: the owner ran */
+};
+
+/*
+ * Tells whether the owner sleeps since FROZEN_NS. A frozen thread is in state D or S, by the
+ * version of the control group, as other sleepers are. If an owner sleeps for so long because the
+ * kernel looks for memory, a theft does no harm, as local_steal.c shows.
+ */
+static bool is_frozen(struct nap *nap, union glock__local_word was,
+		      const struct glock__proc_thread *thread, int64_t now)
+{
+	const uint64_t word = was.word & ~(uint64_t)MUTEX_FLAGS;
+
+	if (!glock__is_off_cpu_state(thread->state)) {
+		nap->since = 0;
+		return false;
+	}
+	if (!nap->since || nap->word != word || nap->switches != thread->switches)
+		*nap = (struct nap){.word = word, .switches = thread->switches, .since = now};
+	return now - nap->since >= FROZEN_NS;
+}
+
+static enum owner look_at_owner(struct local *l, union glock__local_word was, struct nap *nap,
+				int64_t now)
 {
 	const uint32_t node = mutex_owner(was);
 	struct glock__proc_thread thread;
@@ -58,7 +86,11 @@ static enum owner look_at_owner(struct local *l, union glock__local_word was)
 	if (thread.state == 'Z' || thread.state == 'X')
 		return DIED;
 	/* While a process stops or goes on, some of its threads run: they soon stop, or all run. */
-	return glock__is_stopped_state(thread.state) && node != l->me ? STOPPED : RUNS;
+	if (node == l->me)
+		return RUNS;
+	if (glock__is_stopped_state(thread.state) || is_frozen(nap, was, &thread, now))
+		return STOPPED;
+	return RUNS;
 }
 
 /* ---- waiting ---- */
@@ -70,6 +102,7 @@ struct wait {
 	union glock__local_word *mine;
 	enum patience patience;
 	int64_t since, tell;
+	struct nap nap;
 };
 
 static bool try_as_waiter(const struct wait *w)
@@ -81,21 +114,20 @@ static bool try_as_waiter(const struct wait *w)
  * Looks at the owner. Returns 0: taken; -EOWNERDEAD: taken over; -EAGAIN: wait on; -EBUSY: a try
  * need not wait any more.
  */
-static int look(const struct wait *w, int64_t now)
+static int look(struct wait *w, int64_t now)
 {
 	union glock__local_word was = mutex_load(w->m), next;
 	enum owner owner;
 
 	if (!was.tid)
 		return try_as_waiter(w) ? 0 : -EAGAIN;
-	owner = look_at_owner(w->l, was);
+	owner = look_at_owner(w->l, was, &w->nap, now);
 	if (owner == DIED) {
 		*w->mine = next = mutex_next(was, w->l->me, glock__local_tid(w->l));
 		next.state |= MUTEX_WAITERS;
 		return mutex_cas(w->m, &was, next) ? -EOWNERDEAD : -EAGAIN;
 	}
-	if (owner == STOPPED && w->theft &&
-	    !w->theft->steal(w->l, w->theft->s, was, w->mine))
+	if (owner == STOPPED && w->theft && !w->theft->steal(w->l, w->theft->s, was, w->mine))
 		return 0;
 	if (w->patience == WAIT_FOR_TRY && owner != RUNS && now - w->since >= TRY_PATIENCE)
 		return -EBUSY;

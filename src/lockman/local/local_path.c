@@ -15,7 +15,9 @@
  * owner, and only the owner may write to it. The same holds for a file. Only the members of
  * the group that the program asked for may write, too.
  */
-#include "local_impl.h"
+#include "local_file.h"
+
+#include "base/way.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
 {
@@ -99,13 +102,6 @@ int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]
 	}
 	name[n] = 0;
 	return n ? 0 : -EINVAL;
-}
-
-void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX])
-{
-	/* No space's file has a comma in its name. */
-	snprintf(out, GLOCK__LOCAL_PATH_MAX, "%.*s,%u,alive", GLOCK__LOCAL_PATH_MAX - 16, path,
-		 node);
 }
 
 /* ---- the directory ---- */
@@ -223,13 +219,13 @@ static int check_file_system(const struct local *l, int dir, const char *path)
 
 static int open_dir(const struct local *l, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = errno;
+	int fd = glock__way_open_folder(path);
 
-	if (fd >= 0)
-		return fd;
-	glock__local_say(&l->o, "space %s: cannot open directory %s: %s", l->name, path,
-			 strerror(err));
-	return -err;
+	if (fd < 0)
+		glock__local_say(&l->o, "space %s: cannot open directory %s: %s%s", l->name, path,
+				 strerror(-fd),
+				 fd == -ELOOP ? "; another user's link is not followed" : "");
+	return fd;
 }
 
 /*
@@ -255,6 +251,49 @@ static int make_group_dir(const char *path, gid_t gid)
 	return err;
 }
 
+/* Looks a user up. Returns the memory of the texts in *pw, or NULL. */
+static char *user_by_id(uid_t uid, struct passwd *pw)
+{
+	struct passwd *found = NULL;
+	char *buf = NULL, *more;
+	int err = ERANGE;
+
+	for (size_t size = 1024; err == ERANGE && (more = realloc(buf, size)); size *= 2) {
+		buf = more;
+		err = getpwuid_r(uid, pw, buf, size, &found);
+	}
+	if (found)
+		return buf;
+	free(buf);
+	return NULL;
+}
+
+/*
+ * Tells whether the uid is root's, this user's or that of a member of the group. The owner of a
+ * directory can rename it and exchange its files, even after leaving the group.
+ */
+static bool is_member(uid_t uid, gid_t gid)
+{
+	struct passwd pw;
+	char *buf = uid && uid != geteuid() ? user_by_id(uid, &pw) : NULL;
+	gid_t *groups = NULL, *more;
+	int n = 64, room = 0;
+	bool is = !uid || uid == geteuid();
+
+	while (buf && n > room && (more = reallocarray(groups, (size_t)n, sizeof(*groups)))) {
+		groups = more;
+		room = n;
+		if (getgrouplist(pw.pw_name, pw.pw_gid, groups, &n) < 0)
+			continue; /* n is the number of groups now */
+		for (int i = 0; i < n; i++)
+			is |= groups[i] == gid;
+		break;
+	}
+	free(groups);
+	free(buf);
+	return is;
+}
+
 /*
  * Another user may make a directory of this name first, because all users may write to
  * GLOCK__LOCAL_BASE. Then only root can remove it.
@@ -262,19 +301,21 @@ static int make_group_dir(const char *path, gid_t gid)
 GLOCK__NOINLINE static int refuse_dir(const struct local *l, const char *path,
 				      const struct stat *st)
 {
-	char buf[1024];
-	struct passwd pw, *found = NULL;
+	struct passwd pw;
+	char *buf = user_by_id(st->st_uid, &pw);
 
-	if (getpwuid_r(st->st_uid, &pw, buf, sizeof(buf), &found))
-		found = NULL;
 	glock__local_say(
 	    &l->o,
 	    "space %s: directory %s is not safe: it belongs to user %u%s%s%s and group "
 	    "%u, with mode %o%s; remove it, or name another directory in GLOCK_DIR; to "
 	    "keep it from others, let tmpfiles.d make it at boot (glock(1), FILES)",
-	    l->name, path, st->st_uid, found ? " (" : "", found ? found->pw_name : "",
-	    found ? ")" : "", st->st_gid, st->st_mode & 07777,
-	    S_ISDIR(st->st_mode) ? "" : ", and is no directory");
+	    l->name, path, st->st_uid, buf ? " (" : "", buf ? pw.pw_name : "", buf ? ")" : "",
+	    st->st_gid, st->st_mode & 07777,
+	    !S_ISDIR(st->st_mode) ? ", and is no directory"
+	    : l->o.group && st->st_gid == l->gid && !is_member(st->st_uid, l->gid)
+		? ", and that user is no member of the group"
+		: "");
+	free(buf);
 	return -EPERM;
 }
 
@@ -282,8 +323,9 @@ bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_
 {
 	const mode_t mode = group ? 02770 : 0700;
 
-	return S_ISDIR(st->st_mode) && (group ? st->st_gid == gid : st->st_uid == uid) &&
-	       !(st->st_mode & 07777 & ~mode);
+	if (!S_ISDIR(st->st_mode) || st->st_mode & 07777 & ~mode)
+		return false;
+	return group ? st->st_gid == gid && is_member(st->st_uid, gid) : st->st_uid == uid;
 }
 
 /* Makes the directory of the user or the group, if there is none. */
@@ -387,6 +429,8 @@ int glock__local_find(struct local *l)
 	l->dir = said ? open_dir(l, dir) : own_dir(l, dir, l->o.group, gid);
 	if (l->dir < 0)
 		return l->dir;
+	if (fstat(l->dir, &l->dir_st))
+		return -errno;
 	snprintf(l->path, sizeof(l->path), "%s/%s", dir, l->file);
 	return check_file_system(l, l->dir, dir);
 }

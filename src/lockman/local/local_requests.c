@@ -5,7 +5,8 @@
  * The look for deaths goes through the array. The index leads from a lock to its request, because
  * a lock itself has no room for that. l->lock, the innermost lock, protects both.
  */
-#include "local_impl.h"
+#include "local_serve.h"
+#include "local_shard.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,7 +158,7 @@ GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned 
 	if (lk->has_lvb)
 		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
 				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
-	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
+	atom_store8(&lk->held, ev->mode != GLOCK__NL && !lk->tell_at_once);
 }
 
 /* ---- events ---- */

@@ -16,7 +16,9 @@
  * after the caches were written back. A node that does not answer holds the others up for PATIENCE
  * only, because it may be stopped.
  */
-#include "local_impl.h"
+#include "local_death.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -130,8 +132,11 @@ static bool compress_deaths(struct local *l, unsigned int shard, bool forget)
 	return n > 0 || (!forget && usage.cells_free >= SPARE);
 }
 
-int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited)
+int64_t glock__local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			       int64_t waited)
 {
+	struct local *l = (struct local *)lm;
+	const unsigned int shard = glock__local_shard(type, number);
 	const bool late = waited >= GIVE_UP;
 
 	if (has_left(l))
@@ -150,8 +155,10 @@ int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t wait
 	return 0;
 }
 
-void glock__local_gave_back(struct local *l, unsigned int shard, size_t n)
+void glock__local_gave_back(struct glock__lockman *lm, unsigned int shard, size_t n)
 {
+	struct local *l = (struct local *)lm;
+
 	if (has_left(l))
 		return;
 	if (n)

@@ -12,7 +12,10 @@
  * While a thread waits, a sleep lasts for a short time only. Afterwards the sleeper looks around
  * (local_watch.c).
  */
-#include "local_impl.h"
+#include "local_serve.h"
+#include "local_death.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include "base/cpu.h"
 #include "base/sanitizer.h"
@@ -298,8 +301,8 @@ static void *service_thread(void *arg)
 		shortly = sleeps_shortly(l, &left);
 		now = local_now_about();
 		check_file(l, now);
-		if (on_guard(l))
-			glock__local_watch(l);
+		if (on_guard(l) && glock__local_watch(l))
+			glock__local_poll(l);
 		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0,
 			      now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS), !shortly);
 	}
@@ -331,8 +334,9 @@ static int service_start(pthread_t *thread, const char *name, void *(*run)(void 
 	return -err;
 }
 
-int glock__local_serve(struct local *l)
+int glock__local_serve(struct glock__lockman *lm)
 {
+	struct local *l = (struct local *)lm;
 	int err = service_start(&l->service, "glock-local", service_thread, l);
 
 	l->have_service = !err;

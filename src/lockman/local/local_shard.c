@@ -9,13 +9,23 @@
  * (local_steal.c). Otherwise the thread waits, and the log says for which process. A thread with
  * other nodes to look after goes on with those.
  */
-#include "local_impl.h"
+#include "local_shard.h"
+#include "local_file.h"
+#include "local_nodes.h"
 
 #include "base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+
+unsigned int glock__local_shard(unsigned int type, uint64_t number)
+{
+	unsigned char name[NAME_LEN];
+
+	resource_name(name, type, number);
+	return shard_of(name);
+}
 
 /* Stores the size last: until then the next process that takes the table makes it anew. */
 static int make_table(struct hold *h)

@@ -2,19 +2,21 @@
 /*
  * local_steal.c - takes a lock table over from a stopped process, by copy.
  *
- * A process may be stopped (SIGSTOP, a terminal, a debugger) while one of its threads, the victim,
- * owns a table. Other processes need the table. They cannot use its memory, because the victim goes
- * on at any time and stores there. Therefore a table has TABLE_PLACES places in the file. The word
- * of the table's lock names the current place. A thief copies the table to another place.
+ * A process may be stopped (SIGSTOP, a terminal, a debugger) or frozen by a control group while one
+ * of its threads, the victim, owns a table. Other processes need the table. They cannot use its
+ * memory, because the victim goes on at any time and stores there. Therefore a table has
+ * TABLE_PLACES places in the file. The word of the table's lock names the current place. A thief
+ * copies the table to another place.
  *
  * The thief
- *   1. finds that the victim owns the table's lock and is in state T or t
+ *   1. finds that the victim owns the table's lock and does not run: it is in state T or t, or for
+ *	some time in D or S, as a frozen thread is
  *   2. takes shard->thief, so that a table has one thief at a time
  *   3. chooses a place that no earlier victim uses any more, and takes memory for it
  *   4. sets CLAIMED in the word of the table's lock
  *   5. looks at the victim: state, and the number of its context switches
  *   6. copies the table to the new place, and compares the copy with the original
- *   7. looks at the victim again: the state is T or t, and the number is the same
+ *   7. looks at the victim again: it does not run, and the number is the same
  *   8. recovers the copy, as after the victim's death
  *   9. stores for the victim: the copy's count of operations (`ops`), and the victim's word in
  *	`user`, so that no thief chooses the victim's place
@@ -35,7 +37,7 @@
  *   - The copy is the memory at X, because the victim did not run until (7). A thread that goes on
  *     and is stopped again leaves a CPU in between, and that counts. Only a thread that is caught
  *     between its new state and its leaving has the same count. The comparison (6) finds the stores
- *     of such a thread.
+ *     of such a thread. A store after it is of an operation that the copy lacks.
  *
  * The outcome. Each operation raises the table's `ops` in its first step. So the count in the
  * recovered copy tells a victim whether its last operation is in the copy:
@@ -69,11 +71,12 @@
  *
  * No theft is possible in these cases, and waiters wait as if the owner ran:
  *   - The victim is in another pid namespace, or /proc is not mounted.
- *   - The victim is frozen by a control group, and not stopped.
  *   - Memory for the copy is missing.
  *   - Each other place has a victim that lives.
  */
-#include "local_impl.h"
+#include "local_file.h"
+#include "local_nodes.h"
+#include "local_shard.h"
 
 #include "base/proc.h"
 #include "base/sanitizer.h"
@@ -166,7 +169,7 @@ static bool copy_while_stopped(struct local *l, struct shard *s, union glock__lo
 		struct shard_place copy;
 
 		if (glock__proc_thread(pid, (pid_t)was.tid, &before) ||
-		    !glock__is_stopped_state(before.state))
+		    !glock__is_off_cpu_state(before.state))
 			return false;
 		atom_add32(&s->copies, 1);
 		atom_fence(&s->copies); /* the copy comes after the look and after `copies` */
@@ -177,7 +180,7 @@ static bool copy_while_stopped(struct local *l, struct shard *s, union glock__lo
 			copy.token == atom_load64(&s->place[from].token);
 		atom_fence(&s->copies); /* the second look comes after the comparison */
 		if (glock__proc_thread(pid, (pid_t)was.tid, &after) ||
-		    !glock__is_stopped_state(after.state))
+		    !glock__is_off_cpu_state(after.state))
 			return false;
 		if (!same || before.switches != after.switches)
 			continue;

@@ -7,7 +7,7 @@
  * A user who is not root sees the user's own processes only.
  */
 #include "base/version.h"
-#include "local_impl.h"
+#include "local_file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -30,10 +30,10 @@ struct users {
 
 struct user {
 	bool is_user;
-	char version[32]; /* of the shared library that the process uses; "": not known */
+	char version[32]; /* the end of its shared library's name; "": not known */
 };
 
-/* Takes the version from the name of a shared library: /usr/lib/libglock.so.0.1.0 (deleted). */
+/* Takes the end of a shared library's name: 1.2.0 of /usr/lib/libglock.so.1.2.0 (deleted). */
 static void read_version(const char *name, struct user *user)
 {
 	static const char soname[] = "/libglock.so.";
@@ -114,7 +114,7 @@ static void add_user(struct users *u, const char *pid, const struct user *user)
 		return;
 	glock__proc_read((pid_t)strtol(pid, NULL, 10), &proc);
 	fprintf(u->text, "%s%s (%s%s%s)", u->n > 1 ? ", " : "", pid, proc.comm,
-		*user->version ? ", libglock " : "", user->version);
+		*user->version ? ", libglock.so." : "", user->version);
 }
 
 /* Looks at each process that /proc shows. */

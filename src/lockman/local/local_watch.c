@@ -10,7 +10,10 @@
  * the processes in its way gets that answer after a short time. The service thread looks at other
  * things meanwhile.
  */
-#include "local_impl.h"
+#include "local_death.h"
+#include "local_nodes.h"
+#include "local_serve.h"
+#include "local_shard.h"
 
 #include "base/proc.h"
 
@@ -237,21 +240,24 @@ static void watch_requests(struct local *l, int64_t now)
 	}
 }
 
-void glock__local_watch(struct local *l)
+bool glock__local_watch(struct local *l)
 {
+	bool grants_wait;
 	int64_t now = local_now_about(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
 
 	if (now - last < WATCH_NS ||
 	    !__atomic_compare_exchange_n(&l->watched, &last, now, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
-		return;
-	if (atom_load32(&l->head->recovering))
+		return false;
+	grants_wait = __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED);
+	if (atom_load32(&l->head->recovering)) {
 		glock__local_recovery_start(l);
-	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
-		glock__local_poll(l); /* the process that had to tell it was stopped or killed */
+		grants_wait = false;
+	}
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);
+	return grants_wait;
 }
 
 /* Fills in the peer as the kernel sees it now. */

@@ -14,25 +14,41 @@
 #include "local.h"
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/* The file of a node of this process, and its directory, which stays open. */
+struct glock__own_file {
+	int dir; /* -1: there is no file */
+	ino_t dir_ino;
+	char name[GLOCK__LOCAL_NODE_FILE_MAX + 12];
+};
 
 /*
  * Makes an empty file and opens it for reading and writing. Returns a descriptor, or a negative
- * errno. The caller maps and closes the file, and unlinks `path` at the end.
+ * errno. The caller maps and closes the file, and removes it at the end.
  */
-int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
+int glock__node_file_new(const char *lockman, const char *space, struct glock__own_file *own);
+void glock__node_file_remove(struct glock__own_file *own);
 
 struct glock__node_file {
 	char space[GLOCK__LOCAL_NAME_MAX + 1];
 	char lockman[12];
 	char path[GLOCK__LOCAL_PATH_MAX];
+	int dir; /* the directory, as the caller gave it */
+	struct stat dir_st;
 	uid_t uid;
 	gid_t gid;
+	nlink_t links;
 	pid_t pid;
 	bool alive; /* the kernel says so */
 };
 
-/* Tells whether the file belongs to such a node, and fills in `node`. */
-bool glock__node_file_of(const char *dir, const char *file, struct glock__node_file *node);
+/*
+ * Tells whether the file belongs to such a node, and fills in `node`. dir is the open directory,
+ * dir_path its path for node->path.
+ */
+bool glock__node_file_of(int dir, const char *dir_path, const char *file,
+			 struct glock__node_file *node);
 
 #endif

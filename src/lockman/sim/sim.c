@@ -17,7 +17,7 @@ struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node
 		return NULL; /* a death is not noticed, or not recovered yet */
 	nd->joined = nd->used = true;
 	nd->id = ++sim->joins;
-	nd->lm = (struct glock__lockman){.ops = &sim__ops};
+	nd->lm = (struct glock__lockman){.ops = &sim__ops, .memory = &sim__memory};
 	nd->last_sent = nd->paused_until = sim->now;
 	return &nd->lm;
 }

@@ -117,6 +117,7 @@ void sim__purge(struct glock__sim *sim, unsigned int node);
 /* ---- sim_node.c ---- */
 
 extern const struct glock__lm_ops sim__ops;
+extern const struct glock__lm_memory sim__memory;
 void sim__arrive(struct sim__node *nd, const struct sim__message *m);
 
 #endif

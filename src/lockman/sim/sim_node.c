@@ -227,10 +227,11 @@ const struct glock__lm_ops sim__ops = {
     .unlock = sim_unlock,
     .leave = sim_leave,
     .free = sim_free,
-    .make_room = sim_make_room,
-    .gave_back = sim_gave_back,
     .nodes = sim_nodes,
 };
+
+const struct glock__lm_memory sim__memory = {.make_room = sim_make_room,
+					     .gave_back = sim_gave_back};
 
 /* ---- messages that arrive ---- */
 

@@ -12,7 +12,7 @@
  * An event is filled in from the table while the operation runs. That changes only the event's own
  * memory, and so needs no undo.
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 #include <limits.h>
 
@@ -68,7 +68,7 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 
 	if (res->count[0] == GLOCK__RES_LOCKS_MAX)
 		return NULL;
-	put(t, &t->gen, t->gen + !FAULT(IDS_REUSED));
+	put(t, &t->gen, t->gen + 1);
 	init.lock.gen = t->gen;
 	init.lock.res = ref_of(t, res);
 	ref = glock__table_cell_new(t, CELL_LOCK, &init);
@@ -198,8 +198,7 @@ static int convert(struct glock__table *t, struct lock *lock,
 	verdict = glock__table_judge(t, res, lock, true, &rq);
 	if (verdict == DEADLOCK && (args->flags & GLOCK__LKF_NODLCKWT))
 		verdict = REFUSED;
-	wanted = args->flags & GLOCK__LKF_IDLE && is_wanted(t, res, lock) &&
-		 !FAULT(IDLE_WAITS_FOR_REQUESTS);
+	wanted = args->flags & GLOCK__LKF_IDLE && is_wanted(t, res, lock);
 	waits = verdict == DEMOTED ||
 		(verdict == REFUSED && !wanted && !(args->flags & GLOCK__LKF_NOQUEUE));
 	if (!take_lvbs(t, res, lock, waits, args->lvb))
@@ -266,8 +265,6 @@ static struct work lock_free(struct glock__table *t, struct res *res, struct loc
 	put(t, &t->nlocks, t->nlocks - 1);
 	put(t, &res->count[0], (uint16_t)(res->count[0] - 1));
 	glock__table_cell_free(t, ref);
-	if (FAULT(COMMITTED_BEFORE_ITS_WORK))
-		commit(t);
 	if (res->count[0])
 		return glock__table_work_grant(t, res);
 	glock__table_res_unused(t, res);
@@ -310,11 +307,10 @@ void glock__table_in_use(struct glock__table *t, uint64_t lkid)
 
 		ref = next_of(t, first_of(res, LK_CONVERTING), ref);
 		/* The node may have asked for more meanwhile, which its own use does not refuse. */
-		if ((lock == used && !FAULT(IDLE_REFUSES_ITSELF)) ||
-		    !(lock->flags & GLOCK__LKF_IDLE) || modes_agree(used->gr, lock->rq))
+		if (lock == used || !(lock->flags & GLOCK__LKF_IDLE) ||
+		    modes_agree(used->gr, lock->rq))
 			continue;
-		if (!FAULT(IDLE_GRANTED_IN_USE))
-			put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_REFUSED));
+		put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_REFUSED));
 		glock__table_add_ast(t, lock);
 		glock__table_work_finish(t, stop_converting(t, res, lock), NULL);
 		ref = first_of(res, LK_CONVERTING);
@@ -377,6 +373,15 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 
 /* ---- death ---- */
 
+static void purge_lock(struct glock__table *t, struct lock *lock)
+{
+	struct res *res = res_at(t, lock->res);
+
+	if (lock->gr >= GLOCK__PW)
+		glock__table_died(t, res);
+	glock__table_work_finish(t, lock_free(t, res, lock), NULL);
+}
+
 int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 {
 	begin_steps();
@@ -384,13 +389,37 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		return -EOWNERDEAD;
 	if (node >= t->nodes)
 		return -EINVAL;
-	while (max-- && node_at(t, node)->locks) {
-		struct lock *lock = lock_at(t, node_at(t, node)->locks);
-		struct res *res = res_at(t, lock->res);
-
-		if (lock->gr >= GLOCK__PW && !FAULT(LVB_VALID_AFTER_DEATH))
-			glock__table_died(t, res);
-		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
-	}
+	while (max-- && node_at(t, node)->locks)
+		purge_lock(t, lock_at(t, node_at(t, node)->locks));
 	return node_at(t, node)->locks ? (int)(node_at(t, node)->nlocks & INT_MAX) : 0;
+}
+
+/* Returns a lock of the node that the caller does not keep, or NULL. */
+static struct lock *not_kept(const struct glock__table *t, uint32_t node,
+			     bool (*keeps)(void *arg, uint64_t cookie), void *arg)
+{
+	const uint32_t head = node_at(t, node)->locks;
+	uint32_t ref = head;
+
+	while (ref && keeps(arg, cookie_of(lock_at(t, ref)))) {
+		ref = lock_at(t, ref)->node_locks.next;
+		if (ref == head || !step())
+			ref = 0;
+	}
+	return ref ? lock_at(t, ref) : NULL;
+}
+
+int glock__table_purge_but(struct glock__table *t, uint32_t node, uint32_t max,
+			   bool (*keeps)(void *arg, uint64_t cookie), void *arg)
+{
+	struct lock *lock;
+
+	begin_steps();
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	if (node >= t->nodes)
+		return -EINVAL;
+	while ((lock = not_kept(t, node, keeps, arg)) && max--)
+		purge_lock(t, lock);
+	return lock != NULL;
 }

@@ -299,6 +299,12 @@ size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
  * and the caller may drop the table's lock between calls.
  */
 int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max);
+/*
+ * The same for a node that withdraws, but for the locks whose cookie `keeps` returns true for.
+ * Returns 1 if the node still has another lock, else 0.
+ */
+int glock__table_purge_but(struct glock__table *t, uint32_t node, uint32_t max,
+			   bool (*keeps)(void *arg, uint64_t cookie), void *arg);
 
 /*
  * Frees at least max resources that GLOCK__TABLE_KEEP_DIED kept, and that no node has locked again,

@@ -7,7 +7,7 @@
  * again, and several BASTs add up to one mode. A grant voids the BASTs before it, because it
  * changes the mode that the lock holds. Then the count of what the lock blocks begins anew.
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
 {
@@ -33,12 +33,10 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 /* Adds the AST behind all callbacks that the node has: ASTs come in the order of grants. */
 void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 {
-	if (!FAULT(ASTS_OUT_OF_ORDER) || !lock->callbacks.next) {
-		if (lock->callbacks.next)
-			glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks,
-						RING_CALLBACKS, ref_of(t, lock));
-		add_callback(t, lock, true);
-	}
+	if (lock->callbacks.next)
+		glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
+					ref_of(t, lock));
+	add_callback(t, lock, true);
 	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_AST));
 }
 
@@ -98,7 +96,7 @@ bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw)
 {
 	if (lock->bits & LOCK_NO_BAST)
 		return false;
-	if (lock->gr == GLOCK__PR && cw && !FAULT(CW_NOT_TOLD_TO_PR))
+	if (lock->gr == GLOCK__PR && cw)
 		return lock->highbast < GLOCK__EX;
 	return lock->highbast < mode && !modes_agree(lock->gr, mode);
 }

@@ -5,7 +5,7 @@
  * The check may be called between operations, and between the steps of one (the log must be empty).
  * It trusts nothing that it reads. A damaged table gives a message, not a fault or an endless loop.
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 struct tally {
 	uint64_t nres;

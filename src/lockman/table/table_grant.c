@@ -12,28 +12,23 @@
  * The order of grants, which is that of VMS:
  *   - Conversions come before new locks: no new lock is granted while a conversion waits.
  *   - A conversion that can be granted at once is granted, even if others wait. It may overtake
- *them for ever. A program that wants to be fair says QUECVT.
+ *     them for ever. A program that wants to be fair says QUECVT.
  *   - A queue is granted from its head only. A request that cannot be granted holds up all behind
- *it.
+ *     it.
  *   - NOORDER ignores all that. It asks only whether the mode conflicts with a granted mode.
  *
  * table_work.c decides when to look at the queues.
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 /* ---- rules ---- */
 
 /* Tells whether mode rq conflicts with a mode that another lock here holds. */
-static bool conflicts(const struct glock__table *t, const struct res *res, const struct lock *lock,
-		      int8_t rq)
+static bool conflicts(const struct res *res, const struct lock *lock, int8_t rq)
 {
 	for (int8_t mode = GLOCK__CR; mode < GLOCK__LKMODE_MAX; mode++) {
 		unsigned int others = res->count[mode] - (lock->gr == mode);
 
-		if (FAULT(CONVERTER_HOLDS_NOTHING))
-			for (uint32_t ref = first_of(res, LK_CONVERTING); ref;
-			     ref = next_of(t, first_of(res, LK_CONVERTING), ref))
-				others -= lock_at(t, ref) != lock && lock_at(t, ref)->gr == mode;
 		if (others && !modes_agree(mode, rq))
 			return true;
 	}
@@ -56,7 +51,7 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 
 	if (lock->flags & GLOCK__LKF_EXPEDITE)
 		return true;
-	if (conflicts(t, res, lock, rq))
+	if (conflicts(res, lock, rq))
 		return false;
 	if (conversion && first)
 		return !(lock->flags & GLOCK__LKF_QUECVT) || !first_of(res, LK_CONVERTING);
@@ -64,7 +59,7 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 		return true;
 	if (conversion)
 		return is_first(t, res, LK_CONVERTING, lock);
-	if (first_of(res, LK_CONVERTING) && !FAULT(CONVERTERS_OVERTAKEN))
+	if (first_of(res, LK_CONVERTING))
 		return false;
 	return first ? !first_of(res, LK_WAITING) : is_first(t, res, LK_WAITING, lock);
 }
@@ -251,8 +246,7 @@ static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock
 		lvb_read(t, res, lock, event);
 		break;
 	case LVB_WRITE:
-		if (lock->flags & GLOCK__LKF_DEATH_UNREPORTED &&
-		    !FAULT(UNREPORTED_DEATH_FORGOTTEN)) {
+		if (lock->flags & GLOCK__LKF_DEATH_UNREPORTED) {
 			glock__table_died(t, res);
 			break;
 		}
@@ -300,7 +294,7 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 		sbflags |= GLOCK__SBF_VALNOTVALID;
 	sbflags |= owner_died(t, res, rq);
 	glock__table_move(t, res, lock, LK_GRANTED, rq, GLOCK__IV);
-	put_told(t, lock, FAULT(HIGHBAST_NOT_RESET) ? lock->highbast : 0, 0, 0, sbflags);
+	put_told(t, lock, 0, 0, 0, sbflags);
 	if (event) {
 		glock__table_drop_copy(t, lock);
 		glock__table_drop_callbacks(t, lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_impl.h - what the files table*.c share: the layout of the memory, and how it is changed.
+ * table_impl.h - the layout of a table's memory, and the addresses in it.
  *
  *	struct glock__table	numbers, the step that is under way, the undo log
  *	struct node[]		heads of a node's locks and of its callbacks
@@ -41,7 +41,6 @@
 #include <string.h>
 
 #include "base/atom.h"
-#include "base/faults.h"
 #include "base/sanitizer.h"
 #include "table.h"
 
@@ -116,7 +115,7 @@ struct lock {
 #define LOCK_AST 0x1u      /* the grant has to be told */
 #define LOCK_LVB_READ 0x2u /* lvb has a copy for the AST */
 #define LOCK_NO_BAST 0x4u
-#define LOCK_HAS_LVB 0x8u /* was requested with VALBLK once, so the resource has a value block */
+#define LOCK_HAS_LVB 0x8u  /* was requested with VALBLK once, so the resource has a value block */
 #define LOCK_REFUSED 0x10u /* with AST: the request was refused, see IDLE */
 #define LOCK_ASKED 0x20u   /* the BAST wants an answer, see IDLE */
 
@@ -202,8 +201,10 @@ struct work {
  * has room, because no part of a change repeats with the length of a queue. The tests see 74.
  */
 #define LOG_MAX 256u
-#ifndef LOG_SHORT
-#define LOG_SHORT 48u
+#ifdef GLOCK_ATOM_HOOKS
+extern unsigned int glock__table_log_short; /* a test sets 0: a step for each change */
+#else
+enum { glock__table_log_short = 48 };
 #endif
 
 struct undo_log {
@@ -348,242 +349,21 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 	return lock;
 }
 
+static inline uint64_t cookie_of(const struct lock *lock)
+{
+	return lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
+}
+
 /* Fills in an operation's completion. If the value block was read, it is there already. */
 static inline void fill_event(const struct glock__table *t, const struct lock *lock, int status,
 			      struct glock__table_event *event)
 {
 	event->lkid = lkid_of(t, lock);
-	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
+	event->cookie = cookie_of(lock);
 	event->what |= GLOCK__EVENT_AST;
 	event->status = status;
 	event->sbflags = lock->sbflags;
 	event->mode = lock->gr;
 }
-
-/* ---- stores; table_undo.c says how they are undone ---- */
-
-/*
- * A store that would change nothing is not made. One copy of the code makes all other stores. More
- * copies would have to be fetched into the cache, too.
- */
-void glock__table_put8(struct glock__table *t, uint8_t *addr, uint8_t value);
-void glock__table_put16(struct glock__table *t, uint16_t *addr, uint16_t value);
-void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value);
-
-static inline void put_u8(struct glock__table *t, uint8_t *addr, uint8_t value)
-{
-	if (*addr != value)
-		glock__table_put8(t, addr, value);
-}
-static inline void put_i8(struct glock__table *t, int8_t *addr, int8_t value)
-{
-	put_u8(t, (uint8_t *)addr, (uint8_t)value);
-}
-static inline void put_u16(struct glock__table *t, uint16_t *addr, uint16_t value)
-{
-	if (*addr != value)
-		glock__table_put16(t, addr, value);
-}
-static inline void put_u32(struct glock__table *t, uint32_t *addr, uint32_t value)
-{
-	if (*addr != value)
-		glock__table_put32(t, addr, value);
-}
-
-/* clang-format off */
-#define put(t, addr, value)                                                                        \
-	_Generic(*(addr),                                                                          \
-		uint8_t: put_u8, int8_t: put_i8, uint16_t: put_u16, uint32_t: put_u32)             \
-	(t, addr, value)
-/* clang-format on */
-
-/* Stores both words of a link. Both entries count at once. */
-void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev);
-
-/* Stores four bytes of a lock that share a word, all at once. */
-static inline void put_bytes(struct glock__table *t, struct lock *lock, size_t at,
-			     const uint8_t byte[4])
-{
-	uint32_t value;
-
-	memcpy(&value, byte, sizeof(value));
-	put(t, &((union cell *)lock)->word[at / 4], value);
-}
-
-static inline void put_state(struct glock__table *t, struct lock *lock, enum lock_status status,
-			     int8_t gr, int8_t rq)
-{
-	static_assert(offsetof(struct lock, status) == 1 && offsetof(struct lock, gr) == 2 &&
-			  offsetof(struct lock, rq) == 3,
-		      "these members share a word");
-	put_bytes(t, lock, offsetof(struct lock, type),
-		  (const uint8_t[]){CELL_LOCK, (uint8_t)status, (uint8_t)gr, (uint8_t)rq});
-}
-
-/* Stores what a lock was told, what it will be told, and the flags of its grant. */
-static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t highbast,
-			    uint8_t lastbast, uint8_t bast, uint8_t sbflags)
-{
-	static_assert(offsetof(struct lock, highbast) % 4 == 0 &&
-			  offsetof(struct lock, sbflags) == offsetof(struct lock, highbast) + 3,
-		      "these members share a word");
-	put_bytes(t, lock, offsetof(struct lock, highbast),
-		  (const uint8_t[]){highbast, lastbast, bast, sbflags});
-}
-
-/* Ends the step. */
-static inline void commit(struct glock__table *t)
-{
-	atom_put32(&t->log.n, 0);
-}
-
-/* Counts an operation, before its first commit. See glock__table_ops(). */
-static inline void count_op(struct glock__table *t)
-{
-	put(t, &t->ops, t->ops + 1);
-}
-
-void glock__table_rollback(struct glock__table *t);
-
-/* Tells whether the last owner died inside, and the table was not recovered yet. */
-static inline bool needs_recovery(const struct glock__table *t)
-{
-	return t->log.n || t->work.phase != WORK_NONE;
-}
-
-/* ---- table_mem.c ---- */
-
-/* Takes a cell for that type. Its other words are as in *init. Returns 0 if memory is full. */
-uint32_t glock__table_cell_new(struct glock__table *t, enum cell_type type, const void *init);
-void glock__table_cell_free(struct glock__table *t, uint32_t ref);
-
-struct res *glock__table_res_find(const struct glock__table *t, const void *name, size_t namelen);
-struct res *glock__table_res_new(struct glock__table *t, const void *name, size_t namelen);
-/* The last lock of the resource is gone. Frees the resource, or keeps it without locks. */
-void glock__table_res_unused(struct glock__table *t, struct res *res);
-bool glock__table_res_named(const struct glock__table *t, const struct res *res, const void *name,
-			    size_t namelen);
-
-/*
- * Rings of locks. A list of locks has a head with the ref of its first lock. The prev of the first
- * lock is the last lock. `ring` is the offset of the link in struct lock that the list uses.
- */
-#define RING_QUEUE offsetof(struct lock, queue)
-#define RING_NODE offsetof(struct lock, node_locks)
-#define RING_CALLBACKS offsetof(struct lock, callbacks)
-
-static inline struct link *link_of(const struct glock__table *t, uint32_t ref, size_t ring)
-{
-	return (struct link *)((char *)lock_at(t, ref) + ring);
-}
-
-/* Adds a lock to a ring, before another lock there; 0: at its end. */
-void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
-			   uint32_t before);
-/* Takes a lock out of a ring; _leave: the caller adds it to another ring at once. */
-void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
-void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
-
-/* The words from res->queue on: one more than the queues, so that any two bits are an index. */
-static inline uint32_t *res_words(const struct res *res)
-{
-	return &((union cell *)(uintptr_t)res)->word[offsetof(struct res, queue) / 4];
-}
-
-/* Returns the count of a mode, or, for a number that is no mode, a part of the name. */
-static inline uint16_t *count_of(struct res *res, int8_t mode)
-{
-	return (uint16_t *)((char *)res + offsetof(struct res, count)) + MODE(mode);
-}
-
-static inline uint32_t *queue_of(struct res *res, enum lock_status status)
-{
-	sound(status > LK_NONE && status < LK_STATUS_MAX);
-	return &res_words(res)[(status - 1u) & 3];
-}
-
-static inline uint32_t first_of(const struct res *res, enum lock_status status)
-{
-	return res_words(res)[(status - 1u) & 3];
-}
-
-/* Returns the lock behind ref in its queue, or 0. */
-static inline uint32_t next_of(const struct glock__table *t, uint32_t head, uint32_t ref)
-{
-	uint32_t next = lock_at(t, ref)->queue.next;
-
-	return next == head || !step() ? 0 : next;
-}
-
-/* ---- table_rules.c ---- */
-
-enum lvb_op { LVB_NONE, LVB_READ, LVB_WRITE };
-
-extern const uint8_t glock__table_compat[8][8];
-extern const uint8_t glock__table_join[8][8];
-extern const uint8_t glock__table_quecvt[8][8];
-extern const uint8_t glock__table_lvb_op[8][8];
-
-static inline bool modes_agree(int a, int b)
-{
-	return glock__table_compat[MODE(a)][MODE(b)];
-}
-
-int glock__table_lock_args(const struct glock__table *t, const struct glock__table_request *args);
-int glock__table_unlock_args(uint32_t flags);
-
-/* ---- table_grant.c ---- */
-
-enum verdict { REFUSED, GRANTABLE, DEADLOCK, DEMOTED };
-
-/* Tells whether lock can be granted. *rq: the mode. first: it is judged for the first time. */
-enum verdict glock__table_judge(const struct glock__table *t, const struct res *res,
-				const struct lock *lock, bool first, int8_t *rq);
-
-bool glock__table_grantable(const struct glock__table *t, const struct res *res,
-			    const struct lock *lock, int8_t rq, bool first);
-
-/* Moves a lock into that queue, or out of all, with these modes. */
-void glock__table_move(struct glock__table *t, struct res *res, struct lock *lock,
-		       enum lock_status status, int8_t gr, int8_t rq);
-void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock);
-
-/* Grants in mode rq. The reply goes into event; NULL: it becomes an AST. */
-void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
-			struct glock__table_event *event);
-void glock__table_lvb_write(struct glock__table *t, struct res *res, const void *value);
-void glock__table_died(struct glock__table *t, struct res *res);
-void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
-
-/* ---- table_callback.c ---- */
-
-void glock__table_add_ast(struct glock__table *t, struct lock *lock);
-void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
-/* The same for a request with IDLE: the node is told at once, whatever it was told before. */
-void glock__table_ask_idle(struct glock__table *t, struct lock *lock, int8_t mode);
-/* Tells whether lock is in the way of a request with IDLE for mode. */
-bool glock__table_may_answer(const struct lock *lock, int8_t mode);
-/* The caller clears a BAST that is there. */
-void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
-bool glock__table_blocks_one(const struct lock *lock, int8_t mode);
-bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw);
-
-/* ---- table_work.c ---- */
-
-/* These return the work that has to follow a change. */
-struct work glock__table_work_grant(const struct glock__table *t, const struct res *res);
-struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
-				      const struct lock *self);
-struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
-				   const struct lock *self, int8_t mode, bool converting);
-/*
- * Counts the operation, does the work to the end, and commits. event gets the result of the
- * caller's own conversion.
- */
-void glock__table_work_finish(struct glock__table *t, struct work work,
-			      struct glock__table_event *event);
-/* The same without a count, for the rest of an operation that was counted. */
-void glock__table_work_rest(struct glock__table *t, struct work work,
-			    struct glock__table_event *event);
 
 #endif

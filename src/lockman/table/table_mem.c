@@ -6,7 +6,7 @@
  * the cell that was used last is in the cache. Cells from cells_used on were never touched. Memory
  * that was not needed yet costs nothing, and growing only means a larger cells_end.
  */
-#include "table_impl.h"
+#include "table_store.h"
 
 #define ALIGN_CELL(n) (((n) + CELL_SIZE - 1) & ~(uint64_t)(CELL_SIZE - 1))
 
@@ -255,7 +255,7 @@ static void res_free(struct glock__table *t, uint32_t *bucket, struct res *res)
 		at = &res_at(t, *at & ~BUCKET_FORGOT)->hash_next;
 	put(t, at, res->hash_next | (*at & BUCKET_FORGOT));
 	put(t, &t->nres, t->nres - 1);
-	if (res->lvb && !FAULT(LVB_LEAKED))
+	if (res->lvb)
 		glock__table_cell_free(t, res->lvb);
 	if (res->name_rest)
 		glock__table_cell_free(t, res->name_rest);
@@ -267,7 +267,7 @@ void glock__table_res_unused(struct glock__table *t, struct res *res)
 	uint32_t *bucket = chain_of(t, res);
 	const bool died = res->flags & RES_DIED, forgot = *bucket & BUCKET_FORGOT;
 
-	if (died == (forgot && !FAULT(DEATH_TOLD_AGAIN)) || !(t->flags & GLOCK__TABLE_KEEP_DIED)) {
+	if (died == forgot || !(t->flags & GLOCK__TABLE_KEEP_DIED)) {
 		res_free(t, bucket, res);
 		return;
 	}
@@ -294,8 +294,7 @@ static uint32_t bucket_forget(struct glock__table *t, uint32_t *bucket)
 		ref = res->hash_next;
 		if (res->count[0])
 			continue;
-		if (!FAULT(DEATH_FORGOTTEN))
-			put(t, bucket, *bucket | BUCKET_FORGOT);
+		put(t, bucket, *bucket | BUCKET_FORGOT);
 		put(t, &t->nidle, t->nidle - 1);
 		res_free(t, bucket, res);
 		count_op(t);
@@ -352,10 +351,7 @@ void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring
 		return;
 	}
 	put(t, &link_of(t, link->prev, ring)->next, link->next);
-	if (!FAULT(STORE_NOT_LOGGED))
-		put(t, &link_of(t, link->next, ring)->prev, link->prev);
-	else
-		link_of(t, link->next, ring)->prev = link->prev; /* not logged */
+	put(t, &link_of(t, link->next, ring)->prev, link->prev);
 	if (*head == ref)
 		put(t, head, link->next);
 }

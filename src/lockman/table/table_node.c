@@ -6,7 +6,7 @@
  *   - hints and tokens that a node stores in its locks
  *   - locks that one of its locks waits for
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  * with everything that a lower mode conflicts with. PR and CW are the exception. They conflict with
  * each other, and neither is the higher one. Think of this wherever modes are compared by number.
  */
-#include "table_impl.h"
+#include "table_rules.h"
 
 /* A row of a table is one line. */
 /* clang-format off */
@@ -58,7 +58,7 @@ const uint8_t glock__table_lvb_op[8][8] = {
 	[1 + GLOCK__NL] = {R, R, R, R, R, R},
 	[1 + GLOCK__CR] = {N, R, R, R, R, R},
 	[1 + GLOCK__CW] = {N, N, R, R, R, R},
-	[1 + GLOCK__PR] = {N, N, N, FAULT(LVB_WRITTEN_AT_PR) ? W : R, R, R},
+	[1 + GLOCK__PR] = {N, N, N, R, R, R},
 	[1 + GLOCK__PW] = {W, W, W, W, W, R},
 	[1 + GLOCK__EX] = {W, W, W, W, W, W},
 };

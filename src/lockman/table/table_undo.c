@@ -23,7 +23,7 @@
  * So the table is consistent after each commit. A survivor finds there the rest of the work. It
  * does the rest with the same functions that the dead process would have used.
  */
-#include "table_impl.h"
+#include "table_store.h"
 
 _Thread_local uint32_t glock__table_steps GLOCK__TLS;
 
@@ -90,12 +90,9 @@ void glock__table_rollback(struct glock__table *t)
 
 	sound(t->log.n <= LOG_MAX);
 	while (n--) {
-		const uint64_t entry =
-		    t->log.entry[FAULT(UNDONE_IN_WRONG_ORDER) ? t->log.n - 1 - n : n];
+		const uint64_t entry = t->log.entry[n];
 
 		atom_put32(at_offset(t, entry >> 32 << 2, sizeof(uint32_t)), (uint32_t)entry);
-		if (FAULT(UNDO_LOG_EMPTIED_EARLY))
-			atom_put32(&t->log.n, 0);
 	}
 	commit(t);
 }

@@ -14,7 +14,11 @@
  * stores the rest of the work in the table, and commits. Results found between two locks that
  * change need no store, because no other thread changes the queue meanwhile.
  */
-#include "table_impl.h"
+#include "table_rules.h"
+
+#ifdef GLOCK_ATOM_HOOKS
+unsigned int glock__table_log_short = 48;
+#endif
 
 static struct work work_of(const struct glock__table *t, const struct res *res,
 			   enum work_phase phase, const struct lock *self, uint8_t bits)
@@ -31,8 +35,7 @@ struct work glock__table_work_grant(const struct glock__table *t, const struct r
 {
 	if (!first_of(res, LK_CONVERTING) && !first_of(res, LK_WAITING))
 		return (struct work){.phase = WORK_NONE};
-	return work_of(t, res, FAULT(CONVERTERS_NOT_GRANTED) ? WORK_WAITERS : WORK_CONVERTERS, NULL,
-		       0);
+	return work_of(t, res, WORK_CONVERTERS, NULL, 0);
 }
 
 struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
@@ -228,9 +231,8 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 
 		if (!next && converting && lock->status == LK_GRANTED)
 			next = first_of(res, LK_CONVERTING);
-		if (ref != w->self &&
-		    (idle ? glock__table_may_answer(lock, mode)
-			  : glock__table_blocks_one(lock, mode))) {
+		if (ref != w->self && (idle ? glock__table_may_answer(lock, mode)
+					    : glock__table_blocks_one(lock, mode))) {
 			(idle ? glock__table_ask_idle : glock__table_add_bast)(t, lock, mode);
 			cursor_next(w, next);
 			if (!next)
@@ -288,7 +290,7 @@ void glock__table_work_rest(struct glock__table *t, struct work work,
 			    struct glock__table_event *event)
 {
 	while (work.phase != WORK_NONE && step()) {
-		if (t->log.n > LOG_SHORT)
+		if (t->log.n > glock__table_log_short)
 			leave_work(t, &work);
 		work_change(t, &work, event);
 	}
