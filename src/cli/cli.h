@@ -11,10 +11,37 @@
 
 #include "glock.h"
 #include "peek/find_spaces.h"
+#include "peek/peek.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sysexits.h>
+
+/* ---- stat_hold.c: why the hold time of a glock is what it is, and the bias of its word, as
+ * text and as JSON. */
+
+/* Appends a line for each glock. Unlike the kernel's lines, the line begins with " T:". */
+void hold_print(struct glock__text *t, const struct glock__segment_head *head,
+		const struct glock__peek_glock *gl);
+/* Returns NULL if the program sets the hold time, or no node has demanded the glock yet. */
+json_t *hold_json(const struct glock__segment_head *head, const struct glock__peek_glock *gl);
+
+/* The same for the bias: a line that begins with " B:", and two members of the object o. */
+void bias_print(struct glock__text *t, const struct glock__peek_glock *gl);
+void bias_json(json_t *o, const struct glock__peek_glock *gl);
+
+/* ---- stat_histogram.c: glock stat --histogram: times by powers of two, of types and of busy
+ * glocks. */
+
+/*
+ * Prints the histograms of one node on standard output. `now` is the time of the reader. Returns 0
+ * or the negative errno of reading. Sets *ok to false if the output cannot be written.
+ */
+int histogram_node(struct glock__peek *peek, const char *node, int64_t now, bool json, bool *ok,
+		   struct glock__peek_counts *counts);
+
+/* ---- declarations that the subcommands of glock(1) share. */
 
 struct json_t;
 struct option;

@@ -30,15 +30,21 @@ struct wanted {
 };
 
 /* Returns 0 if the node was asked, 66 if it does not have this glock, else the exit status. */
-static int demote_ask(const struct glock__found_space *space, const struct glock__found_node *node,
+static int demote_ask(const struct glock__find_spaces *s, const struct glock__found_node *node,
 		      const struct wanted *w)
 {
+	const struct glock__found_space *space = &s->spaces[0];
+	struct glock__peek *peek;
 	char name[64];
-	int err;
+	int err, users;
 
 	node_name(node, name, sizeof(name));
 	if (node->condition == GLOCK__NODE_INHERITED) {
-		if (glock__peek_users(node->peek, w->type, w->number) <= 0)
+		if (glock__found_open(s, space, node, &peek))
+			return EX_NOINPUT;
+		users = glock__peek_users(peek, w->type, w->number);
+		glock__peek_close(peek);
+		if (users <= 0)
 			return EX_NOINPUT;
 		complain("node %s (inherited) keeps the glock until its command has ended", name);
 		return EX_TEMPFAIL;
@@ -56,8 +62,9 @@ static int demote_ask(const struct glock__found_space *space, const struct glock
 	return err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
-static int demote_ask_all(const struct glock__found_space *space, const struct wanted *w)
+static int demote_ask_all(const struct glock__find_spaces *s, const struct wanted *w)
 {
+	const struct glock__found_space *space = &s->spaces[0];
 	size_t wanted = 0, had = 0;
 	int worst = EX_OK;
 
@@ -65,11 +72,11 @@ static int demote_ask_all(const struct glock__found_space *space, const struct w
 		const struct glock__found_node *node = &space->nodes[i];
 		int status;
 
-		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
+		if (node->error || node->condition == GLOCK__NODE_DEAD ||
 		    !node_wanted(node, w->node))
 			continue;
 		wanted++;
-		status = demote_ask(space, node, w);
+		status = demote_ask(s, node, w);
 		had += status != EX_NOINPUT;
 		if (status && status != EX_NOINPUT)
 			worst = status;
@@ -127,7 +134,7 @@ static int demote_run(int argc, char **argv)
 	if (status)
 		return status;
 	expect_cut_off();
-	status = demote_ask_all(&s.spaces[0], &w);
+	status = demote_ask_all(&s, &w);
 	glock__found_free(&s);
 	return status;
 }

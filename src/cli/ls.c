@@ -6,6 +6,7 @@
 
 #include "glock/base/flags.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -16,6 +17,7 @@
 struct counts {
 	size_t glocks, held, waiting;
 	int64_t oldest; /* when the oldest wait began; 0: none */
+	int error;      /* why nothing was counted, or 0 */
 };
 
 static bool count_one(void *arg, const struct glock__peek_glock *gl)
@@ -36,6 +38,38 @@ static bool count_one(void *arg, const struct glock__peek_glock *gl)
 	return true;
 }
 
+/* A dead node is not read, and neither is a node that publishes nothing. */
+static struct counts count_node(const struct glock__find_spaces *s,
+				const struct glock__found_space *space,
+				const struct glock__found_node *node)
+{
+	struct counts c = {0};
+	struct glock__peek *peek;
+
+	if (node->condition == GLOCK__NODE_DEAD || !node->file)
+		return c;
+	c.error = glock__found_open(s, space, node, &peek);
+	if (c.error) { /* it may have left just now, or just join */
+		c.error = c.error == -ENOENT || c.error == -EAGAIN ? 0 : c.error;
+		return c;
+	}
+	c.error = glock__peek_read(peek, count_one, &c, NULL);
+	glock__peek_close(peek);
+	return c;
+}
+
+/* "not readable: EMFILE (Too many open files)" */
+static const char *not_readable(int error, char *buf, size_t size)
+{
+	const char *name = strerrorname_np(-error);
+
+	if (error == -EDQUOT)
+		snprintf(buf, size, "not read: its owner has too much; give the space alone");
+	else
+		snprintf(buf, size, "not readable: %s (%s)", name ? name : "?", strerror(-error));
+	return buf;
+}
+
 static void owner_name(uid_t uid, char *buf, size_t size)
 {
 	const struct passwd *pw = getpwuid(uid);
@@ -49,20 +83,34 @@ static void owner_name(uid_t uid, char *buf, size_t size)
 static void print_text(const struct glock__found_space *space, const struct glock__found_node *node,
 		       const struct counts *c, int64_t now)
 {
-	char owner[64], name[64], oldest[32] = "-";
+	char owner[64], name[64], oldest[32] = "-", why[96];
 
 	owner_name(space->uid, owner, sizeof(owner));
 	if (!node) {
-		printf("%-20s %-7s %-10s %-24s%s\n", space->name, space->lockman, owner, "-",
-		       space->other_version ? " of another version of glock" : "");
+		printf("%-20s %-7s %-10s %-24s%s%s\n", space->name, space->lockman, owner, "-",
+		       space->other_version || space->error ? " " : "",
+		       space->error           ? not_readable(space->error, why, sizeof(why))
+		       : space->other_version ? "of another version of glock"
+					      : "");
 		return;
 	}
 	node_name(node, name, sizeof(name));
 	if (c->oldest)
 		snprintf(oldest, sizeof(oldest), "%.1f", 1e-9 * (double)(now - c->oldest));
+	if (c->error) {
+		printf("%-20s %-7s %-10s %-24s %-10s %8s %6s %6s %8s  %s\n", space->name,
+		       space->lockman, owner, name, glock__condition_names[node->condition], "-",
+		       "-", "-", "-", not_readable(c->error, why, sizeof(why)));
+		return;
+	}
 	printf("%-20s %-7s %-10s %-24s %-10s %8zu %6zu %6zu %8s%s%s\n", space->name, space->lockman,
 	       owner, name, glock__condition_names[node->condition], c->glocks, c->held, c->waiting,
 	       oldest, *node->why ? "  " : "", node->why);
+}
+
+static json_t *number_or_null(size_t n, int error)
+{
+	return error ? json_null() : json_integer((json_int_t)n);
 }
 
 static void print_json(const struct glock__found_space *space, const struct glock__found_node *node,
@@ -72,10 +120,13 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
 		      "lockman", space->lockman, "path",
 		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
-	char name[64];
+	char name[64], why[96];
+	int error = node ? c->error : space->error;
 
 	if (o && space->other_version)
 		json_object_set_new(o, "other_version", json_true());
+	if (o && error)
+		json_object_set_new(o, "error", json_string(not_readable(error, why, sizeof(why))));
 	if (o && node) {
 		node_name(node, name, sizeof(name));
 		json_object_set_new(o, "node", json_text(name, strlen(name)));
@@ -84,9 +135,9 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 		json_object_set_new(o, "state",
 				    json_string(glock__condition_names[node->condition]));
 		json_object_set_new(o, "why", *node->why ? json_string(node->why) : json_null());
-		json_object_set_new(o, "glocks", json_integer((json_int_t)c->glocks));
-		json_object_set_new(o, "held", json_integer((json_int_t)c->held));
-		json_object_set_new(o, "waiting", json_integer((json_int_t)c->waiting));
+		json_object_set_new(o, "glocks", number_or_null(c->glocks, error));
+		json_object_set_new(o, "held", number_or_null(c->held, error));
+		json_object_set_new(o, "waiting", number_or_null(c->waiting, error));
 		json_object_set_new(o, "oldest_wait_s",
 				    c->oldest ? json_real(1e-9 * (double)(now - c->oldest))
 					      : json_null());
@@ -111,14 +162,17 @@ static void list(const struct glock__find_spaces *s, bool json)
 		if (!space->n_nodes)
 			print(space, NULL, NULL, 0);
 		for (size_t j = 0; j < space->n_nodes; j++) {
-			struct glock__found_node *node = &space->nodes[j];
-			struct counts c = {0};
+			const struct glock__found_node *node = &space->nodes[j];
+			const struct counts c = count_node(s, space, node);
 
-			if (node->peek && node->condition != GLOCK__NODE_DEAD)
-				glock__peek_read(node->peek, count_one, &c, NULL);
 			print(space, node, &c, now_ns());
 		}
 	}
+	for (size_t i = 0; i < s->n_shares; i++)
+		if (s->shares[i].left_out)
+			complain("user %u: %zu spaces and nodes are left out, because this user "
+				 "has too many",
+				 (unsigned int)s->shares[i].uid, s->shares[i].left_out);
 }
 
 static const struct option longs[] = {

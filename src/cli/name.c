@@ -4,7 +4,7 @@
  */
 #include "cli.h"
 
-#include "glock/base/type.h"
+#include "glock/base/mode.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,6 +4,8 @@
  */
 #include "cli.h"
 
+#include "base/way.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Tells whether GLOCK_DIR is unset, or names a directory that can be read. Complains if not. */
@@ -26,20 +29,32 @@ static bool dir_is_there(void)
 				 why);
 		return true;
 	}
-	fd = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = glock__way_open_folder(said);
 	if (fd < 0) {
-		complain("GLOCK_DIR=%s: %s; unset it, or name an existing directory", said,
-			 strerror(errno));
+		complain("GLOCK_DIR=%s: %s; unset it, or name an existing directory%s", said,
+			 strerror(-fd), fd == -ELOOP ? " without a link of another user" : "");
 		return false;
 	}
 	close(fd);
 	return true;
 }
 
+/* `glock trace` keeps a file of each node open, and a space has up to 1,024 nodes. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* otherwise a message names what was not read */
+}
+
 int find_spaces(struct glock__find_spaces *s, const char *name, enum find find)
 {
 	int err, status = EX_OK;
 
+	raise_file_limit();
 	if (!dir_is_there())
 		return EX_OSERR;
 	err = glock__find_spaces(s, name);

@@ -4,6 +4,8 @@
  */
 #include "cli.h"
 
+#include "base/clean.h"
+
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,9 +18,7 @@ static void options_say(const char *format, va_list args)
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), format, args);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	glock__clean(text, strlen(text));
 	fprintf(stderr, "glock%s%s: %s\n", cli_command ? " " : "",
 		cli_command ? cli_command->name : "", text);
 }

@@ -36,7 +36,11 @@ static int remove_one(const char *name)
 		complain("space %s is in use; end its processes first", name);
 		status = 1;
 	} else if (err) {
-		complain("cannot remove %s: %s", s.spaces[0].path, strerror(-err));
+		complain("cannot remove %s: %s", s.spaces[0].path,
+			 err == -ESTALE ? "its file or folder was exchanged meanwhile; try again"
+			 : err == -ELOOP
+			     ? "its folder is a symbolic link; name the folder itself in GLOCK_DIR"
+			     : strerror(-err));
 		status = err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 	}
 	glock__found_free(&s);

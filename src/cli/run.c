@@ -179,13 +179,17 @@ static bool used_elsewhere(const struct run *r)
 	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) || s.n != 1)
 		used = true; /* unknown counts as used */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
-		struct glock__found_node *node = &s.spaces[0].nodes[i];
+		const struct glock__found_node *node = &s.spaces[0].nodes[i];
+		struct glock__peek *peek;
 
 		if ((node->pid == getpid() && !node->elsewhere) ||
 		    node->condition == GLOCK__NODE_DEAD)
 			continue;
-		used = !node->peek || glock__peek_users(node->peek, glock_type_of(r->gl),
-							glock_number(r->gl)) != 0;
+		used = true;
+		if (glock__found_open(&s, &s.spaces[0], node, &peek))
+			continue;
+		used = glock__peek_users(peek, glock_type_of(r->gl), glock_number(r->gl)) != 0;
+		glock__peek_close(peek);
 	}
 	glock__found_free(&s);
 	return used;
@@ -202,7 +206,7 @@ static int nonblock(struct run *r)
 	const int64_t end = now_ns() + CACHED_NS;
 	int err;
 
-	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY_IDLE | GLOCK_NOCACHE);
+	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY | GLOCK_NOCACHE);
 	do {
 		err = glock_nq(&r->gh);
 		if (err == -EAGAIN && used_elsewhere(r))
@@ -324,8 +328,8 @@ static bool somebody_left(const struct run *r)
  */
 static void say_if_lost(const struct run *r)
 {
-	const struct glock__lm_ops *ops = r->space->lm->ops;
-	const bool gone = ops->is_there && !ops->is_there(r->space->lm);
+	const struct glock__lm_files *files = r->space->lm->files;
+	const bool gone = files && files->is_there && !files->is_there(r->space->lm);
 
 	if (!gone && glock_valid(&r->gh))
 		return;

@@ -67,8 +67,6 @@ static int status_of(int err)
 	case EFBIG:
 		return EX_CANTCREAT;
 	case ENOENT:
-	case ENOTDIR:
-	case ELOOP:
 	case EMEDIUMTYPE: /* the file is not a space */
 		return EX_NOINPUT;
 	default:

@@ -3,12 +3,9 @@
  * stat.c - glock stat: prints the glocks that nodes publish, in the kernel's text or as JSON.
  */
 #include "cli.h"
-#include "stat_histogram.h"
-#include "stat_hold.h"
 
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
-#include "glock/base/type.h"
 #include "glock/stats/choice.h"
 
 #include <errno.h>
@@ -252,21 +249,21 @@ static bool json_sbstats(const struct printing *p)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static int one_node(struct printing *p, struct glock__found_node *node)
+static int one_node(struct printing *p, struct glock__peek *peek, bool elsewhere)
 {
 	struct glock__peek_counts counts = {0};
 	bool ok = true;
 	int err = 0;
 
-	p->how.peek = node->peek;
+	p->how.peek = peek;
 	p->how.now = now_ns();
-	p->how.processes = !node->elsewhere;
+	p->how.processes = !elsewhere;
 	if (p->o->histogram)
-		err = histogram_node(node->peek, p->node, p->how.now, p->o->json, &ok, &counts);
+		err = histogram_node(peek, p->node, p->how.now, p->o->json, &ok, &counts);
 	else if (p->o->file == SBSTATS)
 		ok = p->o->json ? json_sbstats(p) : text_sbstats(p);
 	else
-		err = glock__peek_read(node->peek, p->o->json ? json_one : text_one, p, &counts);
+		err = glock__peek_read(peek, p->o->json ? json_one : text_one, p, &counts);
 	ok &= stat_flush(p) && !fflush(stdout);
 	if (err || !ok) {
 		complain("%s: %s", ok ? p->node : "standard output", strerror(err ? -err : errno));
@@ -277,21 +274,23 @@ static int one_node(struct printing *p, struct glock__found_node *node)
 	if (counts.torn)
 		complain("node %s: %zu records are half written; they are shown as they are",
 			 p->node, counts.torn);
-	if (glock__peek_head(node->peek)->not_published)
+	if (glock__peek_head(peek)->not_published)
 		complain("node %s: its file is full, so some glocks or holders are missing here",
 			 p->node);
 	return EX_OK;
 }
 
-static int all_nodes(const struct stat_options *o, struct glock__found_space *space)
+static int all_nodes(const struct stat_options *o, const struct glock__find_spaces *s)
 {
 	struct printing p = {
 	    .o = o,
 	    .how = {.format = o->format, .ages = o->ages},
 	    .text = {.buf = malloc(ROOM), .size = ROOM},
 	};
+	const struct glock__found_space *space = &s->spaces[0];
 	size_t shown = 0, several = 0;
-	int status = EX_OK;
+	int status = EX_OK, err;
+	struct glock__peek *peek;
 	char name[64];
 
 	if (!p.text.buf)
@@ -299,22 +298,24 @@ static int all_nodes(const struct stat_options *o, struct glock__found_space *sp
 	for (size_t i = 0; i < space->n_nodes; i++)
 		several += node_wanted(&space->nodes[i], o->node);
 	for (size_t i = 0; i < space->n_nodes && status == EX_OK; i++) {
-		struct glock__found_node *node = &space->nodes[i];
+		const struct glock__found_node *node = &space->nodes[i];
 
 		if (!node_wanted(node, o->node))
 			continue;
 		shown++;
 		node_name(node, name, sizeof(name));
 		p.node = name;
-		if (!node->peek) {
-			complain("node %s publishes nothing: %s", name, strerror(-node->error));
+		err = glock__found_open(s, space, node, &peek);
+		if (err) {
+			complain("node %s publishes nothing: %s", name, strerror(-err));
 			continue;
 		}
 		if (node->condition == GLOCK__NODE_DEAD)
 			complain("node %s is dead; this is its last state", name);
 		if (several > 1 && !o->json)
 			printf("# node %s %s\n", name, glock__condition_names[node->condition]);
-		status = one_node(&p, node);
+		status = one_node(&p, peek, node->elsewhere);
+		glock__peek_close(peek);
 	}
 	free(p.text.buf);
 	if (!shown && o->node) {
@@ -421,7 +422,7 @@ static int stat_run(int argc, char **argv)
 	status = find_spaces(&s, argv[optind], FIND_ONE_TO_READ);
 	if (status)
 		return status;
-	status = all_nodes(&o, &s.spaces[0]);
+	status = all_nodes(&o, &s);
 	glock__found_free(&s);
 	return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stat_histogram.c - see stat_histogram.h. */
-#include "stat_histogram.h"
-
+/*
+ * stat_histogram.c - glock stat --histogram: times by powers of two, of types and of busy
+ * glocks.
+ */
 #include "cli.h"
 
 #include "glock/base/mode.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stat_hold.c - see stat_hold.h.
+ * stat_hold.c - why the hold time of a glock is what it is, and the bias of its word.
  */
-#include "stat_hold.h"
+#include "cli.h"
 
 static const char *const whys[GLOCK__HOLD_WHY_MAX] = {
     [GLOCK__HOLD_UNASKED] = "no demand yet",
@@ -63,7 +63,7 @@ void hold_print(struct glock__text *t, const struct glock__segment_head *head,
 			  us(h->mean[u]));
 }
 
-/* Names a bias of the word (src/glock/publish/bias.h). Returns NULL for a glock without one. */
+/* Names a bias of the word (src/glock/fast/bias.h). Returns NULL for a glock without one. */
 static const char *bias_of(const struct glock__peek_glock *gl)
 {
 	switch (gl->more ? gl->more->bias : GLOCK_UN) {

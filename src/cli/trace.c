@@ -27,6 +27,7 @@
 
 struct traced {
 	const struct glock__found_node *node;
+	struct glock__peek *peek;
 	char name[64];
 	uint64_t cursor;
 	bool began; /* the cursor is known */
@@ -64,7 +65,7 @@ static void on_signal(int sig)
 static char *text_of(const struct tracing *t, const struct traced *node,
 		     const struct glock__event *ev)
 {
-	const struct glock__segment_head *head = glock__peek_head(node->node->peek);
+	const struct glock__segment_head *head = glock__peek_head(node->peek);
 	char buf[512], *line = NULL;
 	struct glock__text text = {buf, sizeof(buf), 0};
 
@@ -94,7 +95,7 @@ static int trace_add_line(struct tracing *t, const struct traced *node,
 
 static int take_events(struct tracing *t, struct traced *node)
 {
-	struct glock__peek *peek = node->node->peek;
+	struct glock__peek *peek = node->peek;
 	struct glock__event ev;
 	uint64_t lost = 0;
 	int ret, err = glock__peek_refresh(peek);
@@ -120,7 +121,7 @@ static void skip_old(struct traced *node)
 	uint64_t lost;
 	int ret;
 
-	while ((ret = glock__peek_event(node->node->peek, &node->cursor, &ev, &lost)) == 1 ||
+	while ((ret = glock__peek_event(node->peek, &node->cursor, &ev, &lost)) == 1 ||
 	       ret == -ESTALE)
 		node->began = true;
 }
@@ -184,8 +185,8 @@ static int choose(struct tracing *t)
 	for (size_t i = 0; i < space->n_nodes; i++) {
 		const struct glock__found_node *node = &space->nodes[i];
 
-		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
-		    !node_wanted(node, t->wanted))
+		if (node->condition == GLOCK__NODE_DEAD || !node_wanted(node, t->wanted) ||
+		    glock__found_open(&t->s, space, node, &t->nodes[t->n_nodes].peek))
 			continue;
 		t->nodes[t->n_nodes].node = node;
 		node_name(node, t->nodes[t->n_nodes].name, sizeof(t->nodes->name));
@@ -196,6 +197,8 @@ static int choose(struct tracing *t)
 
 static void let_go(struct tracing *t)
 {
+	for (size_t i = 0; i < t->n_nodes; i++)
+		glock__peek_close(t->nodes[i].peek);
 	free(t->nodes);
 	glock__found_free(&t->s);
 }
