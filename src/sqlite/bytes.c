@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* bytes.c - see bytes.h. */
 #include "bytes.h"
+#include "database.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* The space's mark is a read lock on one byte of this range. No file is so long. */
 static const int64_t marks_from = INT64_C(1) << 62, marks = INT64_C(1) << 32;
+/* After the range: a process uses byte locks alone; a process takes none for other programs. */
+static const int64_t byte_degraded = (INT64_C(1) << 62) + (INT64_C(1) << 32);
+static const int64_t byte_alone = (INT64_C(1) << 62) + (INT64_C(1) << 32) + 1;
 
+/* SQLite's tests let system calls fail by this table. */
 static int bytes_call(int fd, int command, struct flock *l)
 {
+	int (*call)(int, int, ...) =
+	    (int (*)(int, int, ...))(void *)vfs_base->xGetSystemCall(vfs_base, "fcntl");
 	int err;
 
 	do
-		err = fcntl(fd, command, l) ? -errno : 0;
+		err = call(fd, command, l) ? -errno : 0;
 	while (err == -EINTR);
 	return err == -EACCES ? -EAGAIN : err;
 }
@@ -45,23 +53,96 @@ int bytes_in_the_way(int fd, int64_t from, int64_t n, int64_t *pid)
 	return 1;
 }
 
-int bytes_mark_space(int fd, uint32_t identity)
+/* Undoes a mark that found another one. */
+static int unmark(int fd, int64_t from, int64_t n, int err)
+{
+	bytes_lock(fd, from, n, BYTES_FREE);
+	return err;
+}
+
+int bytes_mark_space(int fd, uint32_t identity, bool alone)
 {
 	int64_t mine = marks_from + identity, after = marks - identity - 1;
 	int err = bytes_lock(fd, mine, 1, BYTES_READ);
 
+	if (!err && alone)
+		err = bytes_lock(fd, byte_alone, 1, BYTES_READ);
 	if (!err && identity)
 		err = bytes_in_the_way(fd, marks_from, identity, NULL);
 	if (!err && after)
 		err = bytes_in_the_way(fd, mine + 1, after, NULL);
-	if (!err)
-		return 0;
-	bytes_lock(fd, mine, 1, BYTES_FREE);
-	return err > 0 ? -EBUSY : err;
+	if (err > 0)
+		err = -EBUSY;
+	if (!err && alone && bytes_in_the_way(fd, byte_degraded, 1, NULL))
+		err = -EADDRINUSE;
+	return err ? unmark(fd, marks_from, marks + 2, err) : 0;
 }
 
-bool bytes_own_posix(int fd)
+void bytes_unmark_space(int fd)
 {
-	/* the locks of another process may hide ours */
-	return bytes_in_the_way(fd, BYTE_PENDING, BYTES_SHARED + 2, NULL) != 0;
+	bytes_lock(fd, marks_from, marks, BYTES_FREE);
+}
+
+int bytes_mark_degraded(int fd)
+{
+	int err = bytes_lock(fd, byte_degraded, 1, BYTES_READ);
+
+	if (!err && bytes_in_the_way(fd, byte_alone, 1, NULL))
+		err = -EBUSY;
+	return err ? unmark(fd, byte_degraded, 1, err) : 0;
+}
+
+/* ---- the descriptor ---- */
+
+static _Thread_local int fstat_of;
+static int (*fstat_below)(int fd, void *st);
+
+static int note_fstat(int fd, void *st)
+{
+	fstat_of = fd;
+	return fstat_below(fd, st);
+}
+
+/*
+ * SQLite's VFS tells no descriptor. It calls fstat() for each file that it opens or opens again, by
+ * its table of system calls. The caller has the registry's mutex. Other threads may pass by here.
+ */
+static int open_and_note(const char *path, sqlite3_file *file, int flags, int *fd)
+{
+	int rc;
+
+	fstat_below = (int (*)(int, void *))(void *)vfs_base->xGetSystemCall(vfs_base, "fstat");
+	vfs_base->xSetSystemCall(vfs_base, "fstat", (sqlite3_syscall_ptr)(void *)note_fstat);
+	fstat_of = -1;
+	errno = 0;
+	rc = vfs_base->xOpen(vfs_base, path, file, flags, &flags);
+	vfs_base->xSetSystemCall(vfs_base, "fstat", (sqlite3_syscall_ptr)(void *)fstat_below);
+	*fd = fstat_of;
+	return rc;
+}
+
+int bytes_open(const char *path, bool read_only, sqlite3_file **out)
+{
+	sqlite3_file *file = calloc(1, (size_t)vfs_base->szOsFile);
+	int flags =
+	    SQLITE_OPEN_MAIN_DB | (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+	int fd, err, rc;
+
+	if (!file)
+		return -ENOMEM;
+	rc = open_and_note(path, file, flags, &fd);
+	if (!rc && fd >= 0) {
+		*out = file;
+		return fd;
+	}
+	err = rc == SQLITE_NOMEM ? -ENOMEM : errno ? -errno : -EIO;
+	bytes_close(file);
+	return err;
+}
+
+void bytes_close(sqlite3_file *file)
+{
+	if (file && file->pMethods)
+		file->pMethods->xClose(file);
+	free(file);
 }

@@ -14,6 +14,8 @@
 #ifndef GLOCK_SQLITE_BYTES_H
 #define GLOCK_SQLITE_BYTES_H
 
+#include "sqlite_api.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,12 +37,26 @@ int bytes_lock(int fd, int64_t from, int64_t n, enum byte_lock lock);
 int bytes_in_the_way(int fd, int64_t from, int64_t n, int64_t *pid);
 
 /*
- * Marks the file as used through the space with that identity. Returns -EBUSY if another space is
- * used for it.
+ * Marks the file as used through the space with that identity; alone: by a process that takes no
+ * byte locks for other programs. Returns -EBUSY if another space is used for it, and -EADDRINUSE if
+ * a process with byte locks alone uses it.
  */
-int bytes_mark_space(int fd, uint32_t identity);
+int bytes_mark_space(int fd, uint32_t identity, bool alone);
+/* Takes the mark of a space that is gone from the file. */
+void bytes_unmark_space(int fd);
+/*
+ * Marks the file as used with byte locks alone. Returns -EBUSY, without a mark, if a process takes
+ * none.
+ */
+int bytes_mark_degraded(int fd);
 
-/* Returns whether this process may have locks of SQLite's unix VFS on the file. */
-bool bytes_own_posix(int fd);
+/*
+ * A file of SQLite's own VFS, opened for its descriptor. Any close of the file drops the POSIX
+ * locks of the process. SQLite's VFS knows its locks, so its xClose waits for their end.
+ *
+ * The path stays as it is until bytes_close(). Returns the descriptor, or a negative errno.
+ */
+int bytes_open(const char *path, bool read_only, sqlite3_file **file);
+void bytes_close(sqlite3_file *file);
 
 #endif

@@ -54,8 +54,8 @@ enum {
 };
 
 /* Parts of the number of demands for a database. Each counts up. */
-#define DEMAND_SH UINT64_C(1)	       /* of a process that reads: grips in EX follow */
-#define DEMAND_ALL (UINT64_C(1) << 24) /* of a process that writes: all grips follow */
+#define DEMAND_SH UINT64_C(1)           /* of a process that reads: grips in EX follow */
+#define DEMAND_ALL (UINT64_C(1) << 24)  /* of a process that writes: all grips follow */
 #define DEMAND_LOST (UINT64_C(1) << 48) /* the locks are lost */
 
 /* Transactions of a connection, or of all. They count up and wrap round. */
@@ -73,33 +73,65 @@ enum lease {
 
 /* The parameters of a URI. */
 struct parameters {
-	const char *space; /* NULL: one for each file system */
+	const char *space;   /* NULL: one for each file system */
 	const char *lockman; /* NULL: local */
-	int64_t hold; /* ns, as in struct glock_type_options */
-	bool interop; /* take care of programs without this VFS */
-	bool network; /* use the database although it is on NFS */
+	int64_t hold;        /* ns, as in struct glock_type_options */
+	bool interop;        /* take care of programs without this VFS */
+	bool network;        /* use glocks although other machines may use the file system */
+};
+
+/* May a process with these parameters use a file system? See place.c. */
+enum verdict {
+	VERDICT_JOIN,      /* with glocks, or with byte locks if it cannot join the space */
+	VERDICT_JOIN_ONLY, /* with glocks */
+	VERDICT_DEGRADE,   /* with byte locks */
+	VERDICT_REFUSE,
 };
 
 struct shared_space;
 struct connection;
 
+/* Facts that connections remember of the file: see look.c. */
+struct known {
+	uint64_t generation;
+	unsigned int facts;
+	unsigned char counter[COUNTER_SIZE];
+	sqlite3_int64 size;
+};
+
+/* How often a connection begins transactions: see pace.c. */
+struct pace {
+	int64_t since; /* the last beginning that counts */
+	uint32_t uses; /* of the connection at that time */
+	uint32_t begins, sparse;
+	uint32_t patience; /* sparse beginnings more than usual, because byte locks were in use */
+};
+
 struct database {
 	struct database *next;
 	dev_t dev;
 	ino_t ino;
-	unsigned int users; /* connections; under the registry's mutex */
-	struct shared_space *space;
+	unsigned int users;         /* connections; under the registry's mutex */
+	struct shared_space *space; /* NULL: all connections use SQLite's byte locks */
 	struct glock *data, *reserved;
-	_Atomic int fd; /* for byte locks only */
+	_Atomic int fd;         /* for byte locks only */
+	sqlite3_file *files[2]; /* have the descriptor; two if the database was read only before */
+	int descriptors[2];     /* of them */
 	bool read_only, interop;
-	int64_t hold; /* ns for which a grip in EX stays although other processes wait */
+	bool may_degrade;      /* a process that loses the space goes on with byte locks */
+	bool marked_degraded;  /* under the registry's mutex */
+	_Atomic bool lost;     /* the space is gone; connections leave the database */
+	_Atomic int64_t retry; /* without a space: when to try again */
+	int64_t hold;          /* ns for which a grip in EX stays although other processes wait */
 
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* a pin went, a grip is no longer TAKEN, or a request busy */
-	struct connection *connections; /* under mutex */
+	struct connection *connections;  /* under mutex */
 	_Atomic unsigned int idle_ticks; /* counted by the service thread */
-	struct uses seen, ended;        /* by the service thread; of closed connections */
+	struct uses seen, ended;         /* by the service thread; of closed connections */
+	struct known known;              /* under mutex */
 
+	_Atomic bool requests;       /* some may be in a queue */
 	_Atomic bool says_used;      /* the byte USED is ours; changes under mutex */
 	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
 	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
@@ -126,34 +158,40 @@ struct connection {
 	sqlite3_file file;
 	sqlite3_file *real;
 	struct database *db;
-	const char *journal, *wal; /* SQLite's pointers: it passes the same ones */
+	const char *path; /* SQLite's pointers: it passes the same ones */
+	const char *journal, *wal;
 	unsigned int forks; /* of the process that opened it */
 	int level;          /* SQLITE_LOCK_ */
+	bool bytes;         /* its locks are SQLite's own: see pace.c and open.c */
+	bool read_only;
+	struct pace pace;
 
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
-	_Atomic uint32_t grip;    /* enum grip */
+	_Atomic uint32_t grip; /* enum grip */
 	unsigned int facts;
-	uint64_t facts_of;        /* the generation */
-	_Atomic uint64_t noted;   /* the demands before the grip was asked for */
+	unsigned int told;                         /* `counter` and `size`: SQLite has them */
+	uint64_t facts_of;                         /* the generation */
+	_Atomic uint64_t noted;                    /* the demands before the grip was asked for */
 	_Atomic uint32_t uses, asked, writes_kept; /* see struct uses */
 	unsigned char counter[COUNTER_SIZE];
 	sqlite3_int64 size;
-	_Atomic bool holds_ex;    /* the grip is in EX */
-	_Atomic bool unlocked;    /* the grip lost its lock, or is the parent's: no reads */
-	bool recovers;            /* rolls a hot journal back */
-	bool has_reserved;        /* has `reserved` in EX */
-	bool writes;              /* has the byte RESERVED */
-	bool leases;              /* is counted in `holding` */
-	bool exclusive;           /* PRAGMA locking_mode=exclusive, for it or for all */
+	_Atomic bool holds_ex;         /* the grip is in EX */
+	_Atomic bool unlocked;         /* the grip lost its lock, or is the parent's: no reads */
+	bool recovers;                 /* rolls a hot journal back */
+	bool has_reserved;             /* has `reserved` in EX */
+	bool writes;                   /* has the byte RESERVED */
+	bool leases;                   /* is counted in `holding` */
+	bool exclusive;                /* PRAGMA locking_mode=exclusive, for it or for all */
 	_Atomic bool queued[REQUESTS]; /* see `holders` */
 
 	struct connection *next;
-	_Atomic(sqlite3 *) handle; /* the program's, with all attached databases */
+	struct connection *next_by_path; /* under the registry's mutex */
+	_Atomic(sqlite3 *) handle;       /* the program's, with all attached databases */
 	uint64_t id;
-	unsigned int pins;  /* threads in xSleep for it; under the database's mutex */
-	_Atomic int64_t granted;  /* when the grip became EX */
+	unsigned int pins;            /* threads in xSleep for it; under the database's mutex */
+	_Atomic int64_t granted;      /* when the grip became EX */
 	_Atomic uint32_t kept_before; /* `writes_kept` at that time */
-	uint32_t uses_seen;       /* by the service thread, at the time `looked` */
+	uint32_t uses_seen;           /* by the service thread, at the time `looked` */
 	int64_t looked, wanted_since;
 
 	/*
@@ -168,13 +206,23 @@ struct connection {
 
 /* ---- database.c ---- */
 
-/*
- * Finds or makes the database of an open file and adds a connection. Returns an SQLite error, after
- * it told the log why.
- */
-int database_open(struct connection *c, const char *path, const struct parameters *p,
-		  bool read_only);
-void database_close(struct connection *c);
+/* The registry's mutex is held for all functions up to database_parents(). */
+extern struct database *databases;
+void database_lock(void);
+void database_unlock(void);
+/* Adds a connection, or takes it away. */
+void database_add(struct database *db, struct connection *c);
+void database_remove(struct connection *c);
+void database_put_glocks(struct database *db);
+void database_free(struct database *db);
+/* Frees the databases that no connection uses. */
+void database_free_unused(void);
+/* The child uses the connection, or frees its memory. */
+void database_parents_forget(struct connection *c);
+/* Ends the byte locks that connections of the parent had, so that SQLite does not count them. */
+void database_parents_unlock(void);
+/* Calls fork handlers and the exit handler from now on. */
+void database_start(void);
 
 /* Begins a new generation: no connection uses what it remembers. */
 static inline void database_forget(struct database *db)
@@ -184,8 +232,6 @@ static inline void database_forget(struct database *db)
 
 /* Calls f for each database, under the registry's mutex. */
 void database_each(void (*f)(struct database *db, void *arg), void *arg);
-/* As database_each(), and frees the databases that no connection uses. */
-void database_each_and_free(void (*f)(struct database *db, void *arg), void *arg);
 
 /* Forgets what is remembered of the database whose journal or WAL file has that path. */
 void database_journal_changed(const char *path);
@@ -199,10 +245,44 @@ void connection_unpin(struct connection *c);
 /* Counts the forks that led to this process. */
 extern unsigned int database_forks;
 
+/* ---- open.c ---- */
+
+/*
+ * Finds or makes the database of an open file and adds a connection. Returns an SQLite error, after
+ * it told the log why.
+ */
+int open_connection(struct connection *c, const struct parameters *p, bool read_only);
+void close_connection(struct connection *c);
+/*
+ * Makes the connection ready for a transaction: in a child of fork(), after the loss of its space,
+ * and from time to time to join the space. Returns an SQLite result.
+ */
+int open_again(struct connection *c);
+/* Lets a connection use SQLite's byte locks for a while. Returns false if that is not possible. */
+bool open_to_bytes(struct connection *c);
+
+/* ---- place.c ---- */
+
+/* Tells whether the file may be used. Stores the reason for VERDICT_DEGRADE and VERDICT_REFUSE. */
+enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size);
+
+/* ---- pace.c ---- */
+
+/* Chooses glocks or byte locks for a transaction that begins now. */
+void pace_begin(struct connection *c);
+/* SQLite's byte locks are in use, so the connection should stand in the queue. */
+void pace_is_busy(struct connection *c);
+
 /* ---- space.c ---- */
 
-/* Returns the space for a file system, opened by the first caller. NULL: the log has the reason. */
-struct shared_space *space_take(const struct parameters *p, dev_t dev);
+/*
+ * Returns the space for a file system, opened by the first caller. NULL: `why` has the reason, and
+ * the log unless `quiet`.
+ */
+struct shared_space *space_take(const struct parameters *p, dev_t dev, bool quiet, char *why,
+				size_t size);
+/* The space is withdrawn: the next space_take() opens another one. */
+void space_lost(struct shared_space *s);
 /* Ends the use by one database. NULL: none. */
 void space_put(struct shared_space *s);
 /* Returns whether the parameters name that space, or none. */
@@ -217,6 +297,9 @@ void spaces_forget(void);
 
 /* The connection whose holder of `data` lost its lock reads no more in its transaction. */
 void connection_lost(struct glock_holder *data);
+
+/* The space is withdrawn. Connections that may go on with byte locks leave the database. */
+void database_lost(struct database *db);
 
 /* Counts a demand for the locks of the database. */
 void database_wanted(struct database *db, uint64_t demand);
@@ -269,8 +352,13 @@ extern const sqlite3_io_methods file_methods;
 bool file_says_wal(const unsigned char *header);
 /* Tells the log the way out of WAL mode. Returns SQLITE_CANTOPEN. */
 int file_refuse_wal(const char *path);
-/* Returns whether the file with that path does not exist. The connection remembers the fact. */
-bool file_is_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path);
+/*
+ * Stores whether the journal or the WAL file is there. A journal that says nothing counts as
+ * absent. The connection remembers an absence.
+ */
+int file_look_for(struct connection *c, unsigned int fact, const char *path, int *there);
+/* Stores whether the journal of the connection's database says something. */
+int file_journal_is_hot(const struct connection *c, int *hot);
 
 /*
  * Returns whether the connection has that fact now. A connection that writes begins a new
@@ -282,13 +370,29 @@ static inline bool connection_has(const struct connection *c, unsigned int fact)
 	       c->facts_of == atomic_load(&c->db->generation);
 }
 
+/* ---- look.c ---- */
+
+/* Tells the service thread what the connection remembers from now on. */
+void look_learn(struct connection *c, unsigned int fact);
+/*
+ * Compares the file with what SQLite knows of it. The connection has RESERVED. Returns
+ * SQLITE_BUSY_SNAPSHOT if they differ, and begins a new generation.
+ */
+int look_before_write(struct connection *c);
+/* Compares the file with what is remembered of it. */
+void look_at_file(struct database *db);
+
 /* ---- journal.c ---- */
 
 /* Opens the journal of a main database in the VFS below. */
-int journal_open(sqlite3_vfs *base, const char *path, sqlite3_file *file, int flags, int *out);
+int journal_open(const char *path, sqlite3_file *file, int flags, int *out);
 
 /* ---- vfs.c ---- */
 
+/* The platform's VFS `unix`, whose byte locks are those of other programs. */
+extern sqlite3_vfs *vfs_base;
+/* Reads the parameters of a URI. The strings belong to SQLite. */
+int vfs_parameters(struct parameters *p, const char *path);
 /* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */
 int vfs_register(bool make_default);
 /* A load without a call. gcc's sanitizers and this model exclude each other: see sanitizer.h. */

@@ -10,11 +10,10 @@ SQLITE_EXTENSION_INIT1
  * The VFS outlives the connection that loads the library. A program may have two copies of SQLite,
  * as Python with a module that is linked with its own one. A VFS is in the list of one copy only.
  */
-int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
+static int init(char **error, const sqlite3_api_routines *api, bool make_default)
 {
 	int rc;
 
-	(void)db;
 	if (sqlite3_api && sqlite3_api != api) {
 		*error = api->mprintf("another copy of SQLite in this process has the VFS glock; "
 				      "let the program use one copy");
@@ -25,11 +24,24 @@ int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines
 		*error = sqlite3_mprintf("the VFS glock needs SQLite 3.34 or later");
 		return SQLITE_ERROR;
 	}
-	rc = vfs_register(false);
+	rc = vfs_register(make_default);
 	return rc ? rc : SQLITE_OK_LOAD_PERMANENTLY;
+}
+
+int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
+{
+	(void)db;
+	return init(error, api, false);
 }
 
 int sqlite3_glocksqlite_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
 {
 	return sqlite3_extension_init(db, error, api);
+}
+
+/* For programs with a copy of SQLite that `glock sqlite` does not reach. */
+int sqlite3_glock_default_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
+{
+	(void)db;
+	return init(error, api, true);
 }

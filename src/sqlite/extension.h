@@ -8,6 +8,8 @@
 #pragma GCC visibility push(default)
 int sqlite3_extension_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
 int sqlite3_glocksqlite_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
+/* Makes the VFS the default one of this copy of SQLite. */
+int sqlite3_glock_default_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
 #pragma GCC visibility pop
 
 #endif

@@ -26,7 +26,7 @@ static unsigned int *facts_of(struct connection *c)
 	struct database *db = c->db;
 	uint64_t now;
 
-	if (c->level != SQLITE_LOCK_SHARED || c->forks != database_forks ||
+	if (c->level != SQLITE_LOCK_SHARED || c->bytes || c->forks != database_forks ||
 	    atomic_load_explicit(&db->writers, memory_order_relaxed) ||
 	    atomic_load_explicit(&db->recoverers, memory_order_relaxed))
 		return NULL;
@@ -38,56 +38,65 @@ static unsigned int *facts_of(struct connection *c)
 	return &c->facts;
 }
 
-/* Returns whether a journal is there but says nothing: it is empty, or begins with a 0. */
-static bool journal_is_cold(sqlite3_vfs *base, const char *path)
+static void learn(struct connection *c, unsigned int fact)
+{
+	c->facts |= fact;
+	look_learn(c, fact);
+}
+
+/* Stores whether a journal says something: it is not empty, and does not begin with a 0. */
+static int journal_speaks(const char *path, int *speaks)
 {
 	char memory[1024]; /* SQLite's file of the unix VFS has 120 bytes */
 	sqlite3_file *file = (sqlite3_file *)memory;
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_JOURNAL;
-	unsigned char first = 1;
-	sqlite3_int64 size = 1;
+	unsigned char first = 0;
+	sqlite3_int64 size = 0;
 	int rc;
 
-	if ((size_t)base->szOsFile > sizeof(memory))
-		return false;
+	if ((size_t)vfs_base->szOsFile > sizeof(memory))
+		return SQLITE_OK;
 	memset(memory, 0, sizeof(memory));
-	rc = base->xOpen(base, path, file, flags, &flags);
-	if (!rc) {
-		rc = file->pMethods->xFileSize(file, &size);
-		if (!rc && size)
-			rc = file->pMethods->xRead(file, &first, 1, 0);
-	}
-	if (file->pMethods)
-		file->pMethods->xClose(file);
-	return !rc && (!size || !first);
+	if (vfs_base->xOpen(vfs_base, path, file, flags, &flags))
+		return SQLITE_OK; /* SQLite tries itself */
+	rc = file->pMethods->xFileSize(file, &size);
+	if (!rc && size)
+		rc = file->pMethods->xRead(file, &first, 1, 0);
+	if (!rc)
+		*speaks = size && first;
+	file->pMethods->xClose(file);
+	return rc;
 }
 
 /* SQLite deletes the journal of an empty database, whatever the journal says. */
-static bool database_has_pages(struct connection *c)
+static int journal_is_hot(const struct connection *c, const char *path, int *hot)
 {
 	sqlite3_int64 size = 0;
+	int rc = c->real->pMethods->xFileSize(c->real, &size);
 
-	return !c->real->pMethods->xFileSize(c->real, &size) && size;
+	return rc || !size ? rc : journal_speaks(path, hot);
 }
 
-bool file_is_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
+int file_journal_is_hot(const struct connection *c, int *hot)
 {
-	unsigned int *facts;
-	uint64_t of;
-	int there = 0;
+	int rc = vfs_base->xAccess(vfs_base, c->journal, SQLITE_ACCESS_EXISTS, hot);
 
-	facts = facts_of(c);
-	of = c->facts_of;
-	if (!facts)
-		return false;
-	if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &there))
-		return false;
-	if (there &&
-	    (fact != FACT_NO_JOURNAL || !database_has_pages(c) || !journal_is_cold(base, path)))
-		return false;
-	if (facts_of(c) && c->facts_of == of)
-		*facts |= fact;
-	return true;
+	return rc || !*hot ? rc : journal_is_hot(c, c->journal, hot);
+}
+
+int file_look_for(struct connection *c, unsigned int fact, const char *path, int *there)
+{
+	bool may_learn = facts_of(c) != NULL;
+	uint64_t of = c->facts_of;
+	int rc = vfs_base->xAccess(vfs_base, path, SQLITE_ACCESS_EXISTS, there);
+
+	if (rc || !may_learn)
+		return rc;
+	if (*there && fact == FACT_NO_JOURNAL)
+		rc = journal_is_hot(c, path, there);
+	if (!rc && !*there && facts_of(c) && c->facts_of == of)
+		learn(c, fact);
+	return rc;
 }
 
 /* ---- locks ---- */
@@ -114,7 +123,7 @@ static int file_unlock(sqlite3_file *file, int level)
 	struct connection *c = connection_of(file);
 
 	if (level != SQLITE_LOCK_NONE || c->level != SQLITE_LOCK_SHARED || c->recovers ||
-	    c->forks != database_forks)
+	    c->bytes || c->forks != database_forks)
 		return level_down(c, level);
 	grip_end(c);
 	c->level = SQLITE_LOCK_NONE;
@@ -134,7 +143,7 @@ static int file_close(sqlite3_file *file)
 	int rc;
 
 	atomic_fetch_add(&connections_closed, 1);
-	database_close(c);
+	close_connection(c);
 	rc = c->real->pMethods->xClose(c->real);
 	return rc;
 }
@@ -148,15 +157,24 @@ static SQLITE_SLOW int refuse_read(const struct connection *c)
 	return SQLITE_IOERR_READ;
 }
 
+/* SQLite knows this counter from now on; NULL: none. */
+static void tell_counter(struct connection *c, const unsigned char *counter)
+{
+	c->told &= ~(unsigned int)FACT_COUNTER;
+	if (!counter)
+		return;
+	memcpy(c->counter, counter, COUNTER_SIZE);
+	c->told |= FACT_COUNTER;
+}
+
 static SQLITE_SLOW int read_counter(struct connection *c, void *to)
 {
 	unsigned int *facts = facts_of(c);
 	int rc = c->real->pMethods->xRead(c->real, to, COUNTER_SIZE, COUNTER_AT);
 
-	if (!rc && facts) {
-		memcpy(c->counter, to, COUNTER_SIZE);
-		*facts |= FACT_COUNTER;
-	}
+	tell_counter(c, rc ? NULL : to);
+	if (!rc && facts)
+		learn(c, FACT_COUNTER);
 	return rc;
 }
 
@@ -191,6 +209,8 @@ static SQLITE_SLOW int read_start(struct connection *c, void *to, int n)
 
 	if (!rc)
 		look_for_wal(c, to, n);
+	if (!rc && n >= COUNTER_AT + COUNTER_SIZE)
+		tell_counter(c, (unsigned char *)to + COUNTER_AT);
 	return rc;
 }
 
@@ -215,11 +235,14 @@ static SQLITE_SLOW int read_size(struct connection *c, sqlite3_int64 *size)
 	unsigned int *facts = facts_of(c);
 	int rc = c->real->pMethods->xFileSize(c->real, size);
 
-	if (!rc && facts) {
-		c->size = *size;
-		*facts |= FACT_SIZE;
-	}
-	return rc;
+	c->told &= ~(unsigned int)FACT_SIZE;
+	if (rc)
+		return rc;
+	c->size = *size;
+	c->told |= FACT_SIZE;
+	if (facts)
+		learn(c, FACT_SIZE);
+	return SQLITE_OK;
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -270,8 +293,11 @@ static int file_write(sqlite3_file *file, const void *from, int n, sqlite3_int64
 		rc = refuse_wal_page(c, from, n);
 	if (rc)
 		return rc;
-	if (at < COUNTER_AT + COUNTER_SIZE)
+	c->told &= ~(unsigned int)FACT_SIZE;
+	if (at < COUNTER_AT + COUNTER_SIZE) {
 		database_forget(c->db);
+		tell_counter(c, NULL);
+	}
 	return c->real->pMethods->xWrite(c->real, from, n, at);
 }
 
@@ -283,6 +309,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 	if (rc)
 		return rc;
 	database_forget(c->db);
+	c->told = 0;
 	return c->real->pMethods->xTruncate(c->real, size);
 }
 
@@ -294,6 +321,8 @@ static int file_sync(sqlite3_file *file, int flags)
 }
 
 /* ---- controls ---- */
+
+static _Atomic bool any_exclusive; /* a connection of this process is or was */
 
 /* Makes all connections of a handle exclusive if one of them is. The mutex of SQLite is held. */
 static void share_exclusive(struct database *db, void *connection)
@@ -340,8 +369,10 @@ static int file_pragma(struct connection *c, char **arguments)
 
 	if (value && sqlite3_stricmp(name, "locking_mode") == 0) {
 		c->exclusive = sqlite3_stricmp(value, "exclusive") == 0;
-		if (c->exclusive)
+		if (c->exclusive) {
+			atomic_store(&any_exclusive, true);
 			database_each(share_exclusive, c);
+		}
 	}
 	if (value && sqlite3_stricmp(name, "journal_mode") == 0 &&
 	    sqlite3_stricmp(value, "wal") == 0 && (c->exclusive || handle_is_exclusive(c))) {
@@ -367,11 +398,13 @@ static int file_control(sqlite3_file *file, int op, void *arg)
 		break;
 	case SQLITE_FCNTL_PDB: /* after the open */
 		atomic_store(&c->handle, *(sqlite3 **)arg);
-		database_each(share_exclusive, c);
+		if (atomic_load(&any_exclusive))
+			database_each(share_exclusive, c);
 		break;
 	case SQLITE_FCNTL_SIZE_HINT:
 	case SQLITE_FCNTL_CHUNK_SIZE:
 		database_forget(c->db);
+		c->told = 0;
 		break;
 	default:
 		break;

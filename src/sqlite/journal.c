@@ -117,7 +117,7 @@ static const sqlite3_io_methods journal_methods = {
     .xDeviceCharacteristics = journal_characteristics,
 };
 
-int journal_open(sqlite3_vfs *base, const char *path, sqlite3_file *file, int flags, int *out)
+int journal_open(const char *path, sqlite3_file *file, int flags, int *out)
 {
 	struct journal *j = journal_of(file);
 	int rc;
@@ -126,7 +126,7 @@ int journal_open(sqlite3_vfs *base, const char *path, sqlite3_file *file, int fl
 	j->real = (sqlite3_file *)(j + 1);
 	j->path = path;
 	j->forks = database_forks;
-	rc = base->xOpen(base, path, j->real, flags, out);
+	rc = vfs_base->xOpen(vfs_base, path, j->real, flags, out);
 	if (!rc)
 		file->pMethods = &journal_methods;
 	else if (j->real->pMethods)

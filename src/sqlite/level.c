@@ -20,6 +20,9 @@
 #include "grip.h"
 
 #include <errno.h>
+#include <time.h>
+
+enum { LEASES_MS = 50 }; /* for processes with glocks to give their leases up */
 
 /* ---- RESERVED and the recovery ---- */
 
@@ -52,6 +55,11 @@ static int take_reserved(struct connection *c)
 	err = rc ? 0 : bytes_lock(db->fd, BYTE_RESERVED, 1, BYTES_WRITE);
 	if (err)
 		rc = level_error(c, err, "locks the byte RESERVED");
+	if (!rc) {
+		rc = look_before_write(c);
+		if (rc)
+			bytes_lock(db->fd, BYTE_RESERVED, 1, BYTES_FREE);
+	}
 	if (!rc) {
 		atomic_fetch_add(&db->writers, 1);
 		database_forget(db);
@@ -192,10 +200,53 @@ static int take_exclusive(struct connection *c)
 	return SQLITE_OK;
 }
 
+/*
+ * SQLite's own VFS locks the database. Processes with glocks may have leases over pauses. They see
+ * the byte PENDING, and give the leases up within some ms. No busy handler need wait for that.
+ */
+static int lock_bytes(struct connection *c, int level)
+{
+	const struct timespec ms = {0, 1000000};
+	int rc = c->real->pMethods->xLock(c->real, level);
+
+	for (int i = 0; rc == SQLITE_BUSY && level == SQLITE_LOCK_EXCLUSIVE && i < LEASES_MS &&
+			!request_is_read(c->db);
+	     i++) {
+		nanosleep(&ms, NULL);
+		rc = c->real->pMethods->xLock(c->real, level);
+	}
+	if (!rc)
+		c->level = level;
+	else if (rc == SQLITE_BUSY)
+		pace_is_busy(c);
+	/* PENDING keeps new readers out, those of this process too. */
+	if (rc == SQLITE_BUSY && level == SQLITE_LOCK_EXCLUSIVE)
+		lease_yield(c->db, DEMAND_ALL);
+	return rc;
+}
+
+/* Has SHARED. A process whose space is gone goes on with byte locks, if it may. */
 static int take_shared(struct connection *c)
 {
-	int rc = grip_begin(c) ? SQLITE_OK : grip_take(c);
+	int rc;
 
+	if (!c->bytes && c->forks == database_forks && grip_begin(c)) {
+		c->level = SQLITE_LOCK_SHARED;
+		return SQLITE_OK;
+	}
+	for (int i = 0; i < 2; i++) {
+		rc = open_again(c);
+		if (rc)
+			return rc;
+		pace_begin(c);
+		if (c->bytes)
+			return lock_bytes(c, SQLITE_LOCK_SHARED);
+		rc = grip_take(c);
+		if (!atomic_load(&c->db->lost))
+			break;
+	}
+	if (rc && rc != SQLITE_BUSY && open_to_bytes(c)) /* as without memory for locks */
+		return lock_bytes(c, SQLITE_LOCK_SHARED);
 	if (!rc)
 		c->level = SQLITE_LOCK_SHARED;
 	return rc;
@@ -205,9 +256,9 @@ int level_up(struct connection *c, int level)
 {
 	int rc = SQLITE_OK;
 
-	if (c->forks != database_forks) {
+	if (c->forks != database_forks && c->level != SQLITE_LOCK_NONE) {
 		say(SQLITE_IOERR_LOCK,
-		    "%s: opened before fork(); the child must open the database itself",
+		    "%s: the transaction belongs to the parent process; end it in the child",
 		    c->db->path);
 		return SQLITE_IOERR_LOCK;
 	}
@@ -215,6 +266,8 @@ int level_up(struct connection *c, int level)
 		return SQLITE_OK;
 	if (c->level == SQLITE_LOCK_NONE)
 		rc = take_shared(c);
+	if (!rc && c->bytes)
+		return level > SQLITE_LOCK_SHARED ? lock_bytes(c, level) : SQLITE_OK;
 	if (!rc && level == SQLITE_LOCK_RESERVED)
 		rc = take_reserved(c);
 	else if (!rc && level > SQLITE_LOCK_RESERVED)
@@ -271,6 +324,12 @@ int level_down(struct connection *c, int to)
 {
 	int rc = SQLITE_OK;
 
+	if (c->bytes && c->forks == database_forks) {
+		/* After SQLITE_BUSY SQLite's VFS may have PENDING, which is above our level. */
+		rc = c->real->pMethods->xUnlock(c->real, to);
+		c->level = c->level < to ? c->level : to;
+		return rc;
+	}
 	if (c->level <= to)
 		return SQLITE_OK;
 	if (c->forks != database_forks) {
@@ -310,6 +369,8 @@ int level_reserved(struct connection *c, int *out)
 	*out = 0;
 	if (c->forks != database_forks)
 		return SQLITE_IOERR_CHECKRESERVEDLOCK;
+	if (c->bytes)
+		return c->real->pMethods->xCheckReservedLock(c->real, out);
 	locked = atomic_load(&db->writers) ? 1 : bytes_in_the_way(db->fd, BYTE_RESERVED, 1, NULL);
 	if (locked > 0 && !db->interop)
 		pending = bytes_in_the_way(db->fd, BYTE_PENDING, 1, NULL);
@@ -323,7 +384,8 @@ int level_may_write(const struct connection *c)
 {
 	if (c->forks != database_forks)
 		return -ECHILD;
-	if (c->level == SQLITE_LOCK_EXCLUSIVE && !glock_valid(&c->holders[REQUEST_DATA]))
+	if (!c->bytes && c->level == SQLITE_LOCK_EXCLUSIVE &&
+	    !glock_valid(&c->holders[REQUEST_DATA]))
 		return -EIO;
 	return 0;
 }

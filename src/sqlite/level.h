@@ -20,6 +20,8 @@ int level_error(const struct connection *c, int err, const char *what);
  */
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
 		  int64_t most);
+/* Returns whether a transaction of another process reads. An idle process has a lease, too. */
+bool request_is_read(const struct database *db);
 /*
  * Exchanges EX on `data` for SH, or has SH again after EX was asked for. `reserved` keeps writers
  * away meanwhile. Returns SQLite's result.

@@ -17,8 +17,13 @@
  *   1. the program's libraries behind this one,
  *   2. the library of the caller and the libraries that it needs,
  *   3. the only loaded library with SQLite: the caller's last call may be a jump.
+ *
+ * A module that is loaded with RTLD_DEEPBIND, as each module of PHP, would find SQLite before this
+ * library. Therefore the flag is taken off. A module with a copy of SQLite in its own file, as
+ * better-sqlite3 of Node, calls that copy without a symbol: a line says so.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -26,11 +31,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #pragma GCC visibility push(default)
 int sqlite3_open(const char *path, sqlite3 **db);
 int sqlite3_open16(const void *path, sqlite3 **db);
 int sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs);
+void *dlopen(const char *path, int flags);
 #pragma GCC visibility pop
 
 enum { COPIES = 8 };
@@ -53,6 +62,56 @@ static struct copy copies[COPIES]; /* changes under the mutex, and then stays */
 static void refuse(const char *why)
 {
 	fprintf(stderr, "glock sqlite: %s; SQLite works without glocks here\n", why);
+}
+
+/* ---- modules ---- */
+
+typedef void *dlopen_fn(const char *, int);
+static dlopen_fn *next_dlopen;
+
+__attribute__((constructor)) static void find_dlopen(void)
+{
+	next_dlopen = (dlopen_fn *)dlsym(RTLD_NEXT, "dlopen");
+}
+
+/*
+ * Says so if the file has SQLite in itself: the first bytes of each database, without the name of
+ * the shared library.
+ */
+static void look_for_copy(const char *path)
+{
+	static const char magic[] = "SQLite format 3", library[] = "libsqlite3.so";
+	bool ours = strstr(path, "/libglock_sqlite");
+	int fd = strchr(path, '/') && !ours ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	void *file = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (file == MAP_FAILED)
+		return;
+	if (memmem(file, (size_t)st.st_size, magic, sizeof(magic)) &&
+	    !memmem(file, (size_t)st.st_size, library, sizeof(library) - 1))
+		fprintf(stderr,
+			"glock sqlite: %s has a copy of SQLite; SQLite works without glocks here; "
+			"load libglock_sqlite with the entry point sqlite3_glock_default_init\n",
+			path);
+	munmap(file, (size_t)st.st_size);
+}
+
+/*
+ * The last call is a jump in optimised code, so that the C library sees its caller, whose folders
+ * it searches.
+ */
+void *dlopen(const char *path, int flags)
+{
+	if (!next_dlopen)
+		find_dlopen();
+	if (path && !(flags & RTLD_NOLOAD))
+		look_for_copy(path);
+	return next_dlopen(path, flags & ~RTLD_DEEPBIND);
 }
 
 /* ---- the copy of a caller ---- */

@@ -20,9 +20,9 @@
 #include <time.h>
 
 enum {
-	LOOK_FIRST_NS = 30000, /* until the first look whether the lock is in use */
-	LOOK_NS = 1000000,     /* between later looks */
-	UNUSED_NS = 2000000, /* for a connection to claim its grant */
+	LOOK_FIRST_NS = 30000,  /* until the first look whether the lock is in use */
+	LOOK_NS = 1000000,      /* between later looks */
+	UNUSED_NS = 2000000,    /* for a connection to claim its grant */
 	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
 };
 
@@ -53,6 +53,9 @@ int level_error(const struct connection *c, int err, const char *what)
 	case -ENOMEM:
 		return SQLITE_IOERR_NOMEM;
 	case -EIO:
+		database_lost(c->db);
+		if (atomic_load(&c->db->lost))
+			return SQLITE_IOERR_LOCK; /* the next transaction goes on */
 		say(SQLITE_IOERR_LOCK, "%s: %s: the space %s is withdrawn; start the program again",
 		    c->db->path, what, space_name(c->db->space));
 		return SQLITE_IOERR_LOCK;
@@ -180,14 +183,14 @@ bool level_give_back(struct database *db, int64_t now)
 	for (struct connection *c = db->connections; c; c = c->next)
 		for (enum request r = 0; r < REQUESTS; r++)
 			stays |= give_back(c, r, now);
+	atomic_store(&db->requests, stays);
 	pthread_mutex_unlock(&db->mutex);
 	return stays;
 }
 
 /* ---- asking ---- */
 
-/* Returns whether a transaction of another process reads. An idle process has a lease, too. */
-static bool is_read(const struct database *db)
+bool request_is_read(const struct database *db)
 {
 	int64_t pid = 0;
 
@@ -208,7 +211,7 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 	    (atomic_load(&db->writers) || (mode == GLOCK_EX && atomic_load(&db->recoverers))))
 		return true;
 	if (byte == BYTE_SHARED)
-		return is_read(db);
+		return request_is_read(db);
 	return byte && bytes_in_the_way(db->fd, byte, 1, NULL);
 }
 
@@ -313,6 +316,7 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 		err = request_wait(c, r, byte, c->waited[r] ? 0 : most);
 	if (err == -ETIMEDOUT) {
 		request_leave(c, r, true);
+		atomic_store(&c->db->requests, true);
 		left.connection = c->id;
 		left.which = r;
 		service_wake();

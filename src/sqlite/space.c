@@ -8,7 +8,6 @@
 #include "database.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +20,13 @@ struct shared_space {
 	struct glock_space *glocks;
 	unsigned int databases; /* that are open in it */
 	uint32_t identity;
+	_Atomic bool lost;
 	char lockman[16];
 	char name[];
 };
 
 static struct shared_space *spaces; /* under the registry's mutex */
+static _Atomic bool quiet;          /* the library tells the log nothing */
 
 /* ---- the operations ---- */
 
@@ -78,6 +79,7 @@ static void data_lost(struct glock_holder *gh)
 	connection_lost(gh);
 	if (!db)
 		return;
+	database_lost(db);
 	database_forget(db);
 	database_wanted(db, DEMAND_LOST);
 }
@@ -86,56 +88,16 @@ static void data_lost(struct glock_holder *gh)
  * None of them may block, so the thread that ends a grip hands the lock over itself. With an
  * operation `inval` a thread of the library would have to be woken for that.
  */
-static const struct glock_ops data_ops = {.size = sizeof(data_ops),
-					  .dump = dump_path,
-					  .callback = data_wanted,
-					  .lost = data_lost};
+static const struct glock_ops data_ops = {
+    .size = sizeof(data_ops), .dump = dump_path, .callback = data_wanted, .lost = data_lost};
 static const struct glock_ops reserved_ops = {
     .size = sizeof(reserved_ops), .dump = dump_path, .callback = reserved_wanted};
 
 static void space_log(void *arg, const char *message)
 {
 	(void)arg;
-	say(SQLITE_WARNING, "%s", message);
-}
-
-/* ---- the identity ---- */
-
-/*
- * Finds the file of the space among the mapped files. Two containers may have spaces of the same
- * name in two file systems, so the name does not tell.
- */
-static uint32_t find_identity(const char *lockman, const char *name)
-{
-	FILE *maps = strcmp(lockman, "local") == 0 ? fopen("/proc/self/maps", "re") : NULL;
-	uint32_t found = 0;
-	char *line = NULL;
-	size_t room = 0;
-
-	while (maps && !found && getline(&line, &room, maps) > 0) {
-		unsigned int major, minor;
-		uint64_t inode;
-		int at = 0;
-		char *base;
-
-		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64 " %n", &major, &minor, &inode, &at) !=
-			3 ||
-		    !at)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		base = strrchr(line + at, '/');
-		if (base && strcmp(base + 1, name) == 0)
-			found = (uint32_t)((makedev(major, minor) * UINT64_C(0x9e3779b97f4a7c15) ^
-					    inode * UINT64_C(0xc2b2ae3d27d4eb4f)) >>
-					   32);
-	}
-	free(line);
-	if (maps)
-		fclose(maps);
-	if (!found)
-		for (const char *c = name; *c; c++)
-			found = found * 31 + (unsigned char)*c;
-	return found;
+	if (!quiet)
+		say(SQLITE_WARNING, "%s", message);
 }
 
 /* ---- opening ---- */
@@ -157,7 +119,16 @@ static const char *space_advice(int err)
 	}
 }
 
-static struct shared_space *space_new(const char *name, const struct parameters *p)
+static uint32_t identity_of(struct glock_space *glocks)
+{
+	uint64_t identity = 0;
+
+	glock_space_identity(glocks, &identity); /* cannot fail for an open space */
+	return (uint32_t)(identity ^ identity >> 32);
+}
+
+static struct shared_space *space_new(const char *name, const struct parameters *p, char *why,
+				      size_t size)
 {
 	const char *lockman = p->lockman ? p->lockman : "local";
 	struct glock_type_options types[] = {
@@ -179,22 +150,25 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	struct shared_space *s = calloc(1, sizeof(*s) + strlen(name) + 1);
 	int err;
 
-	if (!s)
+	if (!s) {
+		snprintf(why, size, "%s", strerror(ENOMEM));
 		return NULL;
+	}
 	strcpy(s->name, name);
 	snprintf(s->lockman, sizeof(s->lockman), "%s", lockman);
 	err = glock_space_open(name, &o, &s->glocks);
 	if (err) {
-		say(SQLITE_CANTOPEN, "space %s of lock manager %s: %s: %s", name, lockman,
-		    strerror(-err), space_advice(err));
+		snprintf(why, size, "space %s of lock manager %s: %s: %s", name, lockman,
+			 strerror(-err), space_advice(err));
 		free(s);
 		return NULL;
 	}
-	s->identity = find_identity(lockman, name);
+	s->identity = identity_of(s->glocks);
 	return s;
 }
 
-struct shared_space *space_take(const struct parameters *p, dev_t dev)
+struct shared_space *space_take(const struct parameters *p, dev_t dev, bool be_quiet, char *why,
+				size_t size)
 {
 	const char *lockman = p->lockman ? p->lockman : "local";
 	char of_dev[64];
@@ -203,10 +177,12 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev)
 
 	snprintf(of_dev, sizeof(of_dev), "sqlite-%x-%x", major(dev), minor(dev));
 	for (s = spaces; s; s = s->next)
-		if (strcmp(s->name, name) == 0 && strcmp(s->lockman, lockman) == 0)
+		if (strcmp(s->name, name) == 0 && strcmp(s->lockman, lockman) == 0 && !s->lost)
 			break;
 	if (!s) {
-		s = space_new(name, p);
+		quiet = be_quiet;
+		s = space_new(name, p, why, size);
+		quiet = false;
 		if (!s)
 			return NULL;
 		s->next = spaces;
@@ -222,10 +198,24 @@ bool space_is_meant(const struct shared_space *s, const struct parameters *p)
 	       (!p->lockman || strcmp(p->lockman, s->lockman) == 0);
 }
 
+/* Closes a space that is withdrawn. The other ones stay for the next database. */
 void space_put(struct shared_space *s)
 {
-	if (s)
-		s->databases--;
+	struct shared_space **at = &spaces;
+
+	if (!s || --s->databases || !s->lost)
+		return;
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at && glock_space_close(s->glocks) != -EBUSY) {
+		*at = s->next;
+		free(s);
+	}
+}
+
+void space_lost(struct shared_space *s)
+{
+	atomic_store(&s->lost, true);
 }
 
 struct glock_space *space_glocks(const struct shared_space *s)

@@ -18,7 +18,7 @@ enum { OPEN_TRIES = 10 };
 _Thread_local struct current_connection current SQLITE_TLS;
 _Atomic uint64_t connections_closed;
 
-static sqlite3_vfs *base;
+sqlite3_vfs *vfs_base;
 static sqlite3_vfs glock_vfs;
 
 /* ---- parameters ---- */
@@ -56,7 +56,7 @@ static int parse_switch(bool *is, const char *path, const char *name)
 	return value && i == n ? wrong(path, name, value, "0 or 1") : SQLITE_OK;
 }
 
-static int parse_parameters(struct parameters *p, const char *path)
+int vfs_parameters(struct parameters *p, const char *path)
 {
 	const char *hold = sqlite3_uri_parameter(path, "hold");
 	const char *lockman = sqlite3_uri_parameter(path, "lockman");
@@ -107,15 +107,16 @@ static bool is_default(void)
 static int open_main(struct connection *c, const char *path, int flags)
 {
 	struct parameters p;
-	int rc = parse_parameters(&p, path);
+	int rc = vfs_parameters(&p, path);
 
 	if (rc)
 		return rc;
 	if (in_wal_mode(c->real))
 		return file_refuse_wal(path);
+	c->path = path;
 	c->journal = sqlite3_filename_journal(path);
 	c->wal = sqlite3_filename_wal(path);
-	return database_open(c, path, &p, (flags & SQLITE_OPEN_READONLY) != 0);
+	return open_connection(c, &p, (flags & SQLITE_OPEN_READONLY) != 0);
 }
 
 /* Returns whether the path names another file now. The locks may then be those of that file. */
@@ -137,7 +138,7 @@ static int open_as_unix(struct connection *c, const char *path, int flags, int *
 {
 	close_real(c);
 	memset(c, 0, sizeof(*c));
-	return base->xOpen(base, path, &c->file, flags, out);
+	return vfs_base->xOpen(vfs_base, path, &c->file, flags, out);
 }
 
 /* Opens the file and its database. *again becomes true if another file came in between. */
@@ -148,13 +149,13 @@ static int open_once(struct connection *c, const char *path, int flags, int *out
 	*again = false;
 	memset(c, 0, sizeof(*c));
 	c->real = (sqlite3_file *)(c + 1);
-	rc = base->xOpen(base, path, c->real, flags, &got);
+	rc = vfs_base->xOpen(vfs_base, path, c->real, flags, &got);
 	if (!rc && is_default() && in_wal_mode(c->real))
 		return open_as_unix(c, path, flags, out);
 	if (!rc)
 		rc = open_main(c, path, got);
 	if (!rc && is_replaced(c)) {
-		database_close(c);
+		close_connection(c);
 		*again = true;
 		rc = SQLITE_CANTOPEN;
 	}
@@ -190,9 +191,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
 	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
 		database_journal_changed(path);
 	if (flags & SQLITE_OPEN_MAIN_JOURNAL)
-		return journal_open(base, path, file, flags, out);
+		return journal_open(path, file, flags, out);
 	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
-		return base->xOpen(base, path, file, flags, out);
+		return vfs_base->xOpen(vfs_base, path, file, flags, out);
 	file->pMethods = NULL;
 	return open_database((struct connection *)file, path, flags, out);
 }
@@ -217,12 +218,8 @@ static struct connection *connection_with(const char *path, unsigned int *fact)
 
 static SQLITE_SLOW int look_for(struct connection *c, unsigned int fact, const char *path, int *out)
 {
-	int rc;
+	int rc = file_look_for(c, fact, path, out);
 
-	*out = 0;
-	if (file_is_absent(base, c, fact, path))
-		return SQLITE_OK;
-	rc = base->xAccess(base, path, SQLITE_ACCESS_EXISTS, out);
 	if (!rc && *out && fact == FACT_NO_WAL && !c->exclusive)
 		file_refuse_wal(c->db->path);
 	return rc;
@@ -235,7 +232,7 @@ static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 
 	(void)vfs;
 	if (!c)
-		return base->xAccess(base, path, flags, out);
+		return vfs_base->xAccess(vfs_base, path, flags, out);
 	if (!connection_has(c, fact))
 		return look_for(c, fact, path, out);
 	*out = 0;
@@ -250,7 +247,7 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
 		return SQLITE_IOERR_DELETE;
 	}
 	database_journal_changed(path);
-	return base->xDelete(base, path, sync);
+	return vfs_base->xDelete(vfs_base, path, sync);
 }
 
 /* ---- the rest ---- */
@@ -258,80 +255,80 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
 static int vfs_full_pathname(sqlite3_vfs *vfs, const char *path, int n, char *out)
 {
 	(void)vfs;
-	return base->xFullPathname(base, path, n, out);
+	return vfs_base->xFullPathname(vfs_base, path, n, out);
 }
 
 static void *vfs_dl_open(sqlite3_vfs *vfs, const char *path)
 {
 	(void)vfs;
-	return base->xDlOpen(base, path);
+	return vfs_base->xDlOpen(vfs_base, path);
 }
 
 static void vfs_dl_error(sqlite3_vfs *vfs, int n, char *message)
 {
 	(void)vfs;
-	base->xDlError(base, n, message);
+	vfs_base->xDlError(vfs_base, n, message);
 }
 
 static void (*vfs_dl_sym(sqlite3_vfs *vfs, void *library, const char *symbol))(void)
 {
 	(void)vfs;
-	return base->xDlSym(base, library, symbol);
+	return vfs_base->xDlSym(vfs_base, library, symbol);
 }
 
 static void vfs_dl_close(sqlite3_vfs *vfs, void *library)
 {
 	(void)vfs;
-	base->xDlClose(base, library);
+	vfs_base->xDlClose(vfs_base, library);
 }
 
 static int vfs_randomness(sqlite3_vfs *vfs, int n, char *out)
 {
 	(void)vfs;
-	return base->xRandomness(base, n, out);
+	return vfs_base->xRandomness(vfs_base, n, out);
 }
 
 /* SQLite's busy handler sleeps here. The wait ends early when the lock comes. */
 static int vfs_sleep(sqlite3_vfs *vfs, int us)
 {
 	(void)vfs;
-	return level_sleep(us) ? us : base->xSleep(base, us);
+	return level_sleep(us) ? us : vfs_base->xSleep(vfs_base, us);
 }
 
 static int vfs_current_time(sqlite3_vfs *vfs, double *now)
 {
 	(void)vfs;
-	return base->xCurrentTime(base, now);
+	return vfs_base->xCurrentTime(vfs_base, now);
 }
 
 static int vfs_last_error(sqlite3_vfs *vfs, int n, char *message)
 {
 	(void)vfs;
-	return base->xGetLastError ? base->xGetLastError(base, n, message) : 0;
+	return vfs_base->xGetLastError ? vfs_base->xGetLastError(vfs_base, n, message) : 0;
 }
 
 static int vfs_current_time64(sqlite3_vfs *vfs, sqlite3_int64 *now)
 {
 	(void)vfs;
-	return base->xCurrentTimeInt64(base, now);
+	return vfs_base->xCurrentTimeInt64(vfs_base, now);
 }
 
 static int vfs_set_call(sqlite3_vfs *vfs, const char *name, sqlite3_syscall_ptr call)
 {
 	(void)vfs;
-	return base->xSetSystemCall(base, name, call);
+	return vfs_base->xSetSystemCall(vfs_base, name, call);
 }
 
 static sqlite3_syscall_ptr vfs_get_call(sqlite3_vfs *vfs, const char *name)
 {
 	(void)vfs;
-	return base->xGetSystemCall(base, name);
+	return vfs_base->xGetSystemCall(vfs_base, name);
 }
 
 static const char *vfs_next_call(sqlite3_vfs *vfs, const char *name)
 {
 	(void)vfs;
-	return base->xNextSystemCall(base, name);
+	return vfs_base->xNextSystemCall(vfs_base, name);
 }
 
 static sqlite3_vfs glock_vfs = {
@@ -357,16 +354,16 @@ static sqlite3_vfs glock_vfs = {
 
 int vfs_register(bool make_default)
 {
-	if (!base) {
-		base = sqlite3_vfs_find("unix");
-		if (!base || base->iVersion < 3) {
+	if (!vfs_base) {
+		vfs_base = sqlite3_vfs_find("unix");
+		if (!vfs_base || vfs_base->iVersion < 3) {
 			say(SQLITE_ERROR,
 			    "SQLite has no VFS named unix, so the VFS glock cannot work");
-			base = NULL;
+			vfs_base = NULL;
 			return SQLITE_ERROR;
 		}
-		glock_vfs.szOsFile = (int)sizeof(struct connection) + base->szOsFile;
-		glock_vfs.mxPathname = base->mxPathname;
+		glock_vfs.szOsFile = (int)sizeof(struct connection) + vfs_base->szOsFile;
+		glock_vfs.mxPathname = vfs_base->mxPathname;
 	}
 	/* SQLite moves a VFS that is registered already */
 	return sqlite3_vfs_register(&glock_vfs, make_default);
