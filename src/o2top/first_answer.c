@@ -2,7 +2,7 @@
 /*
  * first_answer.c - prints on the terminal which machines o2top waits for, until one answers.
  */
-#include "first_answer.h"
+#include "output.h"
 
 #include "o2top/base/ending.h"
 

@@ -2,14 +2,12 @@
 /*
  * main.c - the program o2top: takes samples, ranks and shows them, until there are no more.
  */
-#include "first_answer.h"
 #include "o2top/base/caps.h"
-#include "o2top/base/complain.h"
 #include "o2top/base/ending.h"
-#include "o2top/options/config_save.h"
+#include "o2top/base/problems.h"
+#include "o2top/options/config.h"
 #include "o2top/rank/rank.h"
 #include "output.h"
-#include "recordings.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +22,6 @@
 #include <unistd.h>
 
 #include "o2top/base/units.h"
-#include "o2top/collect/machine/discover.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/recording/record.h"
 #include "o2top/collect/remote/cluster.h"
@@ -32,7 +29,7 @@
 #include "o2top/sources/sources.h"
 #include "o2top/views/screen/tui.h"
 
-struct run {
+struct session {
 	struct options o;
 	struct collector *collector;
 	bool recording;     /* the collector is a recorder */
@@ -56,15 +53,27 @@ struct run {
 
 /* ---- showing ------------------------------------------------------------------------------- */
 
-static int main_show(struct run *r, const char *label, bool single)
+static void no_such_space(const struct session *r)
+{
+	complain("nothing to watch: no process is in space %s, and no OCFS2 or GFS2 here has that "
+		 "name; --fs glock shows all spaces, and glock ls lists them",
+		 r->o.filter.fs);
+}
+
+static int main_show(struct session *r, const char *label, bool single)
 {
 	struct group group;
 	struct frame frame = {&r->model, &group, &r->problems, label, r->title, single};
 	int err;
 
 	if (!filter_knows_space(&r->o.filter, &r->model)) {
-		complain("--fs %s: no such lock space; %s%s", r->o.filter.fs,
-			 r->model.n_spaces ? "try --fs " : "none is known yet",
+		if (r->collector->ops->live) {
+			no_such_space(r);
+			return -ENOENT;
+		}
+		complain("--fs %s: no such lock space or kind of file system; try --fs ocfs2, gfs2 "
+			 "or glock%s%s",
+			 r->o.filter.fs, r->model.n_spaces ? ", or --fs " : "",
 			 r->model.n_spaces ? r->model.spaces[0].name : "");
 		return -EINVAL;
 	}
@@ -81,7 +90,7 @@ static int main_show(struct run *r, const char *label, bool single)
 /* ---- samples ------------------------------------------------------------------------------- */
 
 /* Waits for the other machines, if there are any. Returns false if the program is to end. */
-static bool is_there(struct run *r)
+static bool is_there(struct session *r)
 {
 	const struct collector_ops *ops = r->collector->ops;
 
@@ -94,7 +103,7 @@ static bool is_there(struct run *r)
 }
 
 /* Takes a sample. Returns 0 if there are no more, or if the program is to end. */
-static int main_take(struct run *r, char **label)
+static int main_take(struct session *r, char **label)
 {
 	struct sample sample;
 	int got = is_there(r) ? r->collector->ops->next(r->collector, &sample, &r->problems) : 0;
@@ -111,6 +120,8 @@ static int main_take(struct run *r, char **label)
 	got = watch_sample(&r->watch, &sample);
 	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
+	if (r->o.collect)
+		collect_all(r->collector, &sample);
 	if (r->recording)
 		recorder_sampled(r->collector, &r->problems, &r->model.banners);
 	for (size_t i = 0; i < sample.n_nodes; i++)
@@ -150,7 +161,7 @@ static bool wait_for(struct timespec *next, double interval_s)
 }
 
 /* Returns whether the user asked for the sample taken last. A recording may hold others. */
-static bool is_asked_for(const struct run *r)
+static bool is_asked_for(const struct session *r)
 {
 	size_t i = r->times.begin + r->taken - 1;
 
@@ -168,7 +179,7 @@ static bool for_people(const struct options *o)
 
 /* Returns whether --debugfs names a copy. Its time stands still, so a second sample tells nothing.
  */
-static bool is_copy(const struct run *r)
+static bool is_copy(const struct session *r)
 {
 	char path[PATH_MAX];
 
@@ -178,7 +189,7 @@ static bool is_copy(const struct run *r)
 	       access(path, F_OK) == 0;
 }
 
-static double interval_of(const struct run *r)
+static double interval_of(const struct session *r)
 {
 	if (r->o.once)
 		return r->o.interval_given ? r->o.interval_s : ONCE_S;
@@ -190,7 +201,7 @@ static double interval_of(const struct run *r)
  * frame of its own. The first case is that there is no other sample. The second case is text from
  * live nodes, because the user would have to wait for the second sample.
  */
-static int main_loop(struct run *r)
+static int main_loop(struct session *r)
 {
 	bool live = r->collector->ops->live, one = r->o.once && (!live || is_copy(r));
 	struct timespec next;
@@ -229,16 +240,36 @@ static int main_loop(struct run *r)
 }
 
 /*
+ * Returns why the screen writes no configuration, or NULL. A rule of sudo allows a user to look,
+ * and root's configuration decides what each later o2top of root does.
+ */
+static const char *no_save(const struct options *o)
+{
+	static const char *const callers[] = {"SUDO_UID", "PKEXEC_UID", "DOAS_USER"};
+
+	if (o->read_only)
+		return "--read-only is given";
+	if (o->config.ignored)
+		return o->config.ignored;
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+		if (getenv(callers[i]))
+			return "o2top runs for another user (sudo): root can edit the file";
+	return NULL;
+}
+
+/*
  * Shows frames on a terminal. The first sample is taken here, because there may be nothing to show.
  * Nodes that have not answered are worth showing.
  */
-static int interactive(struct run *r)
+static int interactive(struct session *r)
 {
 	struct tui_setup setup = {.title = r->title,
 				  .view = &r->o.view,
 				  .columns = r->o.columns,
 				  .mouse = !r->o.no_mouse,
 				  .config = r->o.config.path,
+				  .no_save = no_save(&r->o),
+				  .ignored = r->o.config.ignored,
 				  .save = config_save};
 	bool live = r->collector->ops->live;
 	char *label = NULL;
@@ -281,7 +312,7 @@ static int interactive(struct run *r)
  * Returns whether the given path is a mount point. A path in a mounted OCFS2 or GFS2 is one, and
  * any other path is a recording.
  */
-static bool is_mount(struct run *r)
+static bool is_mount(struct session *r)
 {
 	struct options *o = &r->o;
 	struct mounts mounts;
@@ -302,7 +333,7 @@ static bool is_mount(struct run *r)
 	return yes || o->roots.debugfs;
 }
 
-static void set_title(struct run *r)
+static void set_title(struct session *r)
 {
 	size_t n = r->o.n_paths;
 
@@ -344,7 +375,10 @@ static struct processes_wanted which_processes(const struct options *o)
 	return (struct processes_wanted){PROCESSES_ALL, NULL};
 }
 
-static int open_cluster(struct run *r, char *const *nodes, size_t n)
+/* --check waits so long for the answers of slow nodes, unless the user gives a limit. */
+static const double check_answer_s = 10;
+
+static int open_cluster(struct session *r, char *const *nodes, size_t n)
 {
 	const struct options *o = &r->o;
 	struct cluster_options c = {.nodes = nodes,
@@ -352,18 +386,22 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
+				    .answer_limit_s = o->answer_limit_s,
 				    .processes = which_processes(o),
 				    .trace = o->trace,
 				    .no_agent = o->no_agent,
+				    .whole = o->effort == PATHS_WHOLE,
 				    .sample_limit = o->sample_limit << 20};
 
+	if (o->check && !c.answer_limit_s)
+		c.answer_limit_s = check_answer_s;
 	r->title = o->n_paths ? o->paths[0] : "cluster";
 	r->o.roots.mount_point = c.mount_point;
 	return collect_cluster(&r->collector, &c, &r->problems);
 }
 
 /* Finds the other nodes of this machine's cluster. Another debugfs belongs to no cluster. */
-static int find_cluster(struct run *r)
+static int find_cluster(struct session *r)
 {
 	const struct options *o = &r->o;
 
@@ -372,7 +410,7 @@ static int find_cluster(struct run *r)
 	return discover_nodes(&r->found, o->configfs, o->corosync);
 }
 
-static int open_collector(struct run *r)
+static int open_collector(struct session *r)
 {
 	struct options *o = &r->o;
 	int err = recording_open(o, &r->collector, &r->title, &r->problems);
@@ -382,8 +420,7 @@ static int open_collector(struct run *r)
 
 	if (o->n_paths && !is_mount(r) && (!o->n_nodes || looks_recorded(o->paths[0]))) {
 		set_title(r);
-		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes,
-					 &r->problems);
+		return recording_of_paths(o, &r->collector, &r->problems);
 	}
 	if (o->n_nodes)
 		return open_cluster(r, o->nodes, o->n_nodes);
@@ -400,13 +437,13 @@ static int open_collector(struct run *r)
 	return collect_local(&r->collector, &o->roots);
 }
 
-static void main_print_problems(const struct run *r)
+static void main_print_problems(const struct session *r)
 {
 	for (size_t i = 0; i < r->problems.kept; i++)
 		complain("%s", r->problems.text[i]);
 }
 
-static int read_names(struct run *r)
+static int read_names(struct session *r)
 {
 	const char *text;
 	size_t len;
@@ -431,7 +468,7 @@ static int read_names(struct run *r)
 }
 
 /* Names each node whose files may not be read. Returns whether there is one. */
-static bool complain_of_permissions(const struct run *r)
+static bool complain_of_permissions(const struct session *r)
 {
 	bool any = false;
 
@@ -448,13 +485,16 @@ static bool complain_of_permissions(const struct run *r)
 }
 
 /* Says why there is nothing to watch on this machine, and what else o2top can show. */
-static void nothing_here(const struct run *r)
+static void nothing_here(const struct session *r)
 {
 	const char *fs = file_system(&r->o);
 
 	if (r->o.filter.fs && strcasecmp(r->o.filter.fs, "glock") == 0)
-		complain("nothing to watch: no process here has a space of libglock open, or the "
-			 "spaces belong to other users (run o2top as root)");
+		complain("nothing to watch: no process is in a lock space here%s",
+			 geteuid() ? ", or the spaces belong to other users (run o2top as root)"
+				   : "");
+	else if (r->o.filter.fs && !fs)
+		no_such_space(r);
 	else
 		complain(
 		    "nothing to watch: no %s is mounted here, or debugfs is not mounted (mount "
@@ -463,7 +503,7 @@ static void nothing_here(const struct run *r)
 		    fs ? "--fs glock shows spaces of libglock" : "o2top --demo shows a recording");
 }
 
-static int nothing_to_watch(const struct run *r)
+static int nothing_to_watch(const struct session *r)
 {
 	const char *fs = file_system(&r->o);
 
@@ -501,7 +541,7 @@ static int nothing_to_watch(const struct run *r)
  * Each helper that needs capabilities was started. Outputs are open by now, but a rotated
  * recording is opened again. Its folder may be another user's.
  */
-static int drop_capabilities(const struct run *r)
+static int drop_capabilities(const struct session *r)
 {
 	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
 
@@ -516,7 +556,7 @@ static int drop_capabilities(const struct run *r)
 	return -EPERM;
 }
 
-static int main_run(struct run *r)
+static int main_run(struct session *r)
 {
 	const struct options *o = &r->o;
 	bool whole;
@@ -543,6 +583,9 @@ static int main_run(struct run *r)
 	err = r->o.interactive ? interactive(r) : main_loop(r);
 	if (o->summary && !err && r->out.frames)
 		output_summary(&r->out, &r->model, r->names, r->title);
+	if (o->collect && !err && r->saw_usable)
+		printf("%s: %zu samples of %zu node%s; o2top %s shows them\n", o->record, r->taken,
+		       r->model.n_nodes, r->model.n_nodes == 1 ? "" : "s", o->record);
 	whole = !r->recording || recording_is_whole(o, r->collector);
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
@@ -551,6 +594,8 @@ static int main_run(struct run *r)
 		return EXIT_DONE;
 	if (r->out.failed || r->out.stale || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
+	if (err == -ENOENT)
+		return EXIT_NOTHING; /* said already, too */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
@@ -570,25 +615,43 @@ static int main_run(struct run *r)
 }
 
 /* Returns the status for a monitoring system. After any error the status is unknown, not OK. */
-static int check_status(const struct run *r, int status)
+static int check_status(const struct session *r, int status)
 {
-	const char *why = NULL;
+	const char *why = NULL, *name = "";
 	char clean[1024];
 
-	if (status == EXIT_DONE && r->out.check != CHECK_UNKNOWN)
+	if (status == EXIT_DONE && r->out.check != CHECK_NONE)
 		return (int)r->out.check;
-	for (size_t i = 0; !why && i < r->model.n_nodes; i++)
+	for (size_t i = 0; !why && i < r->model.n_nodes; i++) {
 		why = r->model.nodes[i].why;
-	if (*complain_last() || !why)
+		name = r->model.nodes[i].name;
+	}
+	if (*complain_last() || !why) {
 		why = *complain_last() ? complain_last() : "no frame to check";
+		name = "";
+	}
 	unit_clean(clean, sizeof(clean), why, 0);
-	printf("O2TOP UNKNOWN - %s\n", clean);
+	printf("O2TOP UNKNOWN - %s%s%s\n", name, *name ? ": " : "", clean);
 	return CHECK_UNKNOWN;
+}
+
+/* Returns the status after --help or another list. A list that was not written whole is a failure.
+ */
+static int printed_status(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	failed |= fflush(stdout) != 0;
+	if (!failed)
+		return status;
+	complain("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	return status ? status : EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
-	struct run r = {.model.sources = source_list};
+	struct session r = {.model.sources = source_list};
 	int status;
 
 	setlocale(LC_ALL, "");
@@ -596,8 +659,7 @@ int main(int argc, char **argv)
 	status = options_parse(&r.o, argc, argv);
 	r.watch = (struct watch){
 	    .model = &r.model, .names = &r.names, .effort = r.o.effort, .rows = r.o.view.length};
-	if (status < 0)
-		status = main_run(&r);
+	status = status < 0 ? main_run(&r) : printed_status(status);
 	if (r.collector)
 		r.collector->ops->close(r.collector);
 	if (r.o.check)

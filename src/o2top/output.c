@@ -4,22 +4,33 @@
  */
 #include "output.h"
 
-#include "o2top/base/complain.h"
 #include "o2top/base/ending.h"
+#include "o2top/base/own_file.h"
+#include "o2top/base/problems.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 int output_begin(struct output *out, const struct options *o)
 {
-	*out = (struct output){.o = o, .check = CHECK_UNKNOWN};
+	int fd, err = 0;
+
+	*out = (struct output){.o = o, .check = CHECK_NONE};
 	if (!o->log)
 		return 0;
-	out->log = fopen(o->log, "ae");
-	if (out->log)
+	/* A frame names paths and processes, as a recording does, so only this user may read it. */
+	fd = own_open_path(o->log, 0600);
+	if (fd < 0)
+		err = fd;
+	else if (!(out->log = fdopen(fd, "a")))
+		err = -errno;
+	if (!err)
 		return 0;
-	complain("%s: %s", o->log, strerror(errno));
-	return -errno;
+	if (fd >= 0)
+		close(fd);
+	complain("%s: %s", o->log, own_why(err));
+	return err;
 }
 
 void output_end(struct output *out)
@@ -68,12 +79,14 @@ static int to_stdout(struct output *out, const struct frame *frame)
 			complain("%s", frame->problems->text[i]);
 	if (o->json)
 		return view_json(stdout, frame, &view);
+	if (o->collect)
+		return 0;
 	if (o->check) {
 		/* without anything to judge the status is unknown; main prints that */
 		if (!model_heard(frame->model) || !has_checked(o, frame->model))
 			return 0;
 		out->check = view_check(stdout, frame, &o->limits, &o->filter);
-		return out->check == CHECK_UNKNOWN ? -EIO : 0;
+		return out->check == CHECK_NONE ? -EIO : 0;
 	}
 	if (o->csv) {
 		view.head = out->frames == 0;
@@ -141,7 +154,7 @@ int output_frame(struct output *out, const struct frame *frame)
 		failed =
 		    failed ? failed : view_textfile(o->textfile, frame, &out->counters, &o->view);
 		if (failed)
-			complain("%s: %s", o->textfile, strerror(-failed));
+			complain("%s: %s", o->textfile, own_why(failed));
 		/* A full disk may have room later, so only the last attempt counts. */
 		out->stale = failed;
 	}

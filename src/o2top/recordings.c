@@ -2,13 +2,15 @@
 /*
  * recordings.c - opens the recording to show, finds its first sample, begins a new recording.
  */
-#include "recordings.h"
+#include "output.h"
 
-#include "o2top/base/complain.h"
+#include "o2top/base/problems.h"
 #include "o2top/collect/recording/record.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int recording_open(const struct options *o, struct collector **out, const char **title,
 		   struct problems *problems)
@@ -29,7 +31,30 @@ int recording_open(const struct options *o, struct collector **out, const char *
 	*title = given;
 	if (is_recording(given))
 		return collect_replay(out, given, o->nodes, o->n_nodes, problems);
-	return collect_recording(out, &given, 1, o->nodes, o->n_nodes, problems);
+	return collect_recording(out, &given, 1, o->nodes, o->n_nodes, o->recording, problems);
+}
+
+/* Asks on the terminal whether files are of one node. Returns false without a terminal. */
+static bool ask_one_node(const struct options *o)
+{
+	char answer[16];
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return false;
+	fprintf(stderr, "Are %s and %s two times of one node? [y/N] ", o->paths[0],
+		o->paths[o->n_paths - 1]);
+	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
+}
+
+int recording_of_paths(const struct options *o, struct collector **out, struct problems *problems)
+{
+	int err = collect_recording(out, o->paths, o->n_paths, o->nodes, o->n_nodes, o->recording,
+				    problems);
+
+	if (err != -EXDEV || !ask_one_node(o))
+		return err;
+	problems_clear(problems);
+	return collect_recording(out, o->paths, o->n_paths, o->nodes, o->n_nodes, true, problems);
 }
 
 int recording_go_to(const struct options *o, struct collector *c, const char *title,
@@ -81,4 +106,32 @@ bool recording_is_whole(const struct options *o, const struct collector *c)
 		complain("%s lacks %zu sample%s: %s", o->record, missing, missing == 1 ? "" : "s",
 			 strerror(-error));
 	return !missing;
+}
+
+static bool skip_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	(void)arg;
+	(void)line;
+	(void)len;
+	(void)number;
+	(void)complete;
+	return true;
+}
+
+void collect_all(struct collector *c, const struct sample *sample)
+{
+	if (c->ops->deepen)
+		c->ops->deepen(c, true);
+	for (size_t i = 0; i < sample->n_nodes; i++) {
+		const struct node_sample *node = &sample->nodes[i];
+
+		for (size_t j = 0; node->present && j < node->n_spaces; j++)
+			for (int kind = 0; kind < FILE_KINDS; kind++) {
+				struct input in;
+
+				if (!c->ops->open(c, node, &node->spaces[j], (enum file_kind)kind,
+						  &in))
+					input_lines(&in, skip_line, NULL);
+			}
+	}
 }

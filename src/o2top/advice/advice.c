@@ -12,11 +12,9 @@
  */
 #include "advice.h"
 
-#include "blame.h"
-#include "name_nodes.h"
+#include "advice_impl.h"
 #include "o2top/model/source.h"
-#include "o2top/rank/hang.h"
-#include "unprotected.h"
+#include "o2top/rank/rank.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -85,6 +83,11 @@ static bool deadlock(const struct facts *f)
 
 static void say_deadlock(const struct facts *f, char *buf, size_t size)
 {
+	if (deadlock_in_kernel(f->m, f->row)) {
+		snprintf(buf, size, "%s %s %s", f->waits, verb(f->waiting, "waits", "wait"),
+			 deadlock_of_kernel);
+		return;
+	}
 	snprintf(buf, size,
 		 "%s %s in a deadlock: end one of the processes that the line names, and let the "
 		 "programs take their locks in one order",
@@ -157,16 +160,59 @@ static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 	    root ? "is" : verb(f->silent, "is", "are"));
 }
 
+static bool self_deadlock(const struct facts *f)
+{
+	return f->waiting && waits_for_itself(f->m, f->row);
+}
+
+static void say_self_deadlock(const struct facts *f, char *buf, size_t size)
+{
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
+	self_deadlock_advice(f->m, f->row, waits, buf, size);
+}
+
+static bool kernel_lock(const struct facts *f)
+{
+	return (f->hang == HANG_NOW || (f->row->sum.unproved && named_blocker(f))) && f->waiting &&
+	       kernel_takes_it(f->m, f->row);
+}
+
+static void say_kernel_lock(const struct facts *f, char *buf, size_t size)
+{
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
+		 f->hang == HANG_NOW ? " long" : "");
+	kernel_lock_advice(f->m, f->row, waits, buf, size);
+}
+
+static bool sqlite(const struct facts *f)
+{
+	return sqlite_has_it(f->m, f->row);
+}
+
+static void say_sqlite(const struct facts *f, char *buf, size_t size)
+{
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s", f->waiting ? f->waits : f->who,
+		 verb(f->waiting ? f->waiting : f->n_who, "waits", "wait"));
+	sqlite_advice(f->m, f->row, waits, buf, size);
+}
+
 static bool hangs(const struct facts *f)
 {
-	return f->hang == HANG_NOW;
+	return f->hang == HANG_NOW || (f->row->sum.unproved && named_blocker(f));
 }
 
 static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
 	char waits[192];
 
-	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
+	snprintf(waits, sizeof(waits), "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
+		 f->hang == HANG_NOW ? " long" : "");
 	blame(f->m, f->row, waits, buf, size);
 }
 
@@ -418,8 +464,7 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting && !f->readers)
-		snprintf(buf, size, "%s %s for it: %s", f->waits,
-			 verb(f->waiting, "waits", "wait"),
+		snprintf(buf, size, "%s %s for it: %s", f->waits, verb(f->waiting, "waits", "wait"),
 			 next_frame_tells(f) ? "the next frame tells which nodes read or write it"
 					     : "this frame does not show which nodes read or write "
 					       "it");
@@ -451,6 +496,9 @@ static const struct {
     {"PROCESS_STOPPED", waits_for_process, say_waits_for_process},
     {"DEADLOCK", deadlock, say_deadlock},
     {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
+    {"SELF_DEADLOCK", self_deadlock, say_self_deadlock},
+    {"KERNEL_LOCK", kernel_lock, say_kernel_lock},
+    {"SQLITE", sqlite, say_sqlite},
     {"WAIT_HANGS", hangs, say_hangs},
     {"WAIT_HUNG", hung, say_hung},
     {"HOT_FLOCK", flocks, say_flocks},
@@ -483,6 +531,10 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	f.waiting = name_part(m, row, WAITS_LONG, f.waits, sizeof(f.waits));
 	if (!f.waiting)
 		f.waiting = name_part(m, row, WAITS, f.waits, sizeof(f.waits));
+	if (!f.waiting && row->sum.demanded) {
+		f.waiting = 1;
+		snprintf(f.waits, sizeof(f.waits), "another node");
+	}
 	f.losing = name_part(m, row, LOST, f.lost, sizeof(f.lost));
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;

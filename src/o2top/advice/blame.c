@@ -2,10 +2,11 @@
 /*
  * blame.c - the command that shows what holds a row's lock, for the node that the row names.
  *
- * OCFS2 and GFS2 get the same words. The command names the file if its path is known. Otherwise the
- * command finds the path: find(1) where the file system is mounted, debugfs.ocfs2(8) elsewhere.
+ * OCFS2 and GFS2 get the same words. The command names the file if its path is known. Otherwise
+ * debugfs.ocfs2(8) finds the path, and gfs2_edit(8) shows the inode. Both read the device without
+ * locks. A walk through the mounted file system would wait for the lock, too.
  */
-#include "blame.h"
+#include "advice_impl.h"
 
 #include "o2top/base/units.h"
 
@@ -57,12 +58,10 @@ static bool command(const struct model *m, const struct row *row, char *buf, siz
 		return false;
 	if (!other && row->path && quote(row->path, path, sizeof(path)))
 		snprintf(buf, size, "fuser -v %s", path);
-	else if (space->fs == FS_OCFS2 && !space->mount)
+	else if (space->fs == FS_OCFS2)
 		snprintf(buf, size, "debugfs.ocfs2 -R 'locate <%llu>' DEVICE", inode);
-	else if (space->mount && quote(space->mount, path, sizeof(path)))
-		snprintf(buf, size, "find %s -xdev -inum %llu", path, inode);
 	else
-		snprintf(buf, size, "find MOUNT -xdev -inum %llu", inode);
+		snprintf(buf, size, "gfs2_edit -p %llu DEVICE", inode);
 	return true;
 }
 
@@ -74,23 +73,21 @@ void blame(const struct model *m, const struct row *row, const char *waits, char
 
 	if (root && root->node < 0 && root->number && root->watched)
 		snprintf(buf, size,
-			 "%s long for the DLM's node %d: find the node with this number "
+			 "%s for the DLM's node %d: find the node with this number "
 			 "(dlm_tool status)",
 			 waits, root->number);
 	else if (root && root->node < 0 && root->number)
 		snprintf(buf, size,
-			 "%s long for the DLM's node %d: check whether it is dead, or watch it "
+			 "%s for the DLM's node %d: check whether it is dead, or watch it "
 			 "with --node",
 			 waits, root->number);
 	else if (root && root->node >= 0 && (root->inside || node_absent(m, &m->nodes[root->node])))
-		snprintf(buf, size, "%s long; on %s%s%s", waits,
-			 m->nodes[root->node].name, has ? ": " : ", ",
-			 has ? text : "find the process that holds the lock");
+		snprintf(buf, size, "%s; on %s%s%s", waits, m->nodes[root->node].name,
+			 has ? ": " : ", ", has ? text : "find the process that holds the lock");
 	else if (root && root->node >= 0)
-		snprintf(buf, size,
-			 "%s long; on %s: dmesg -T | tail, because its write-back may hang", waits,
-			 m->nodes[root->node].name);
+		snprintf(buf, size, "%s; on %s: dmesg -T | tail, because its write-back may hang",
+			 waits, m->nodes[root->node].name);
 	else
-		snprintf(buf, size, "%s long; on each node%s%s", waits, has ? ": " : ", ",
+		snprintf(buf, size, "%s; on each node%s%s", waits, has ? ": " : ", ",
 			 has ? text : "find the process that holds the lock");
 }

@@ -2,7 +2,7 @@
 /*
  * conditions.c - reads the small files that tell a node's condition, and adds the banners.
  */
-#include "conditions.h"
+#include "advice.h"
 
 #include "o2top/base/scan.h"
 
@@ -59,7 +59,8 @@ static bool conditions_take_fs_state(void *arg, const char *line, size_t len, si
 		}
 	} else if (memmem(line, len, "Volume =>", 9) && value_of(line, len, "State: ", text)) {
 		if (strcmp(text, "0") == 0)
-			banner(&r->m->banners, "%s: %s mounts or unmounts it", r->where, r->node);
+			banner_coded(&r->m->banners, NULL, "%s: %s mounts or unmounts it", r->where,
+				     r->node);
 	}
 	return true;
 }

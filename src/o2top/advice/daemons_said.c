@@ -5,9 +5,9 @@
  * The output of both is for people. So a line that is not known is passed over, and a fact that no
  * line tells is not said. The nodes that answer are asked, and they may disagree.
  */
-#include "daemons_said.h"
+#include "advice_impl.h"
 
-#include "o2top/base/words.h"
+#include "o2top/base/units.h"
 
 #include <stdio.h>
 #include <string.h>

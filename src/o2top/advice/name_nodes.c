@@ -2,24 +2,35 @@
 /*
  * name_nodes.c - the nodes of a row as words, by their part in it or by their state.
  */
-#include "name_nodes.h"
+#include "advice_impl.h"
 
-#include "o2top/rank/hang.h"
+#include "o2top/rank/rank.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Returns whether the node writes the file, or a process of it waits to do so. */
+static bool is_writer(const struct change *c)
+{
+	return c->wrote || (c->wants_ex && change_own_waits(c));
+}
+
+static bool is_reader(const struct change *c)
+{
+	return c->read || ((c->wants_shared || c->wants_direct) && change_own_waits(c));
+}
 
 static bool takes_part(const struct row_node *n, enum part part)
 {
 	switch (part) {
 	case WROTE:
-		return n->sum.wrote;
+		return is_writer(&n->sum);
 	case READ_ONLY:
-		return n->sum.read && !n->sum.wrote;
+		return is_reader(&n->sum) && !is_writer(&n->sum);
 	case WAITS:
-		return n->sum.waiting > 0;
+		return change_own_waits(&n->sum) > 0;
 	case WAITS_LONG:
-		return waits_long(&n->sum);
+		return change_own_waits(&n->sum) && waits_long(&n->sum);
 	case WAITED_LONG:
 		return waited_long(&n->sum);
 	default:

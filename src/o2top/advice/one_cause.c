@@ -6,12 +6,11 @@
  * to the silence if it began in this span, or within a second of it. Later waits are behind the
  * first ones as a rule, so the banner counts them apart.
  */
-#include "one_cause.h"
+#include "advice.h"
 
+#include "o2top/base/clock.h"
 #include "o2top/base/grow.h"
-#include "o2top/base/seconds.h"
 #include "o2top/base/units.h"
-#include "o2top/base/words.h"
 #include "o2top/model/source.h"
 #include "o2top/model/waits.h"
 
@@ -27,7 +26,7 @@ struct files {
 	struct file {
 		uint32_t space;
 		struct row_id row;
-	} *list;
+	} * list;
 	size_t n, room;
 };
 
@@ -65,9 +64,8 @@ static void find_effect(struct effect *e, const struct model *m, belongs_fn *bel
 			for (uint32_t k = 0; k < ns->table.n_active; k++) {
 				const struct activity *a = &ns->table.active[k];
 				const struct lock *lock = table_lock(&ns->table, a->lock);
-				int part = a->change.waiting
-					       ? belongs(m, j, i, lock, &a->change, arg)
-					       : 0;
+				int part =
+				    a->change.waiting ? belongs(m, j, i, lock, &a->change, arg) : 0;
 
 				if (!part)
 					continue;
@@ -94,16 +92,15 @@ static double first_missed(const struct model *m, const struct node *silent)
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *n = &m->nodes[i];
 
-		if (n != silent && n->last_sample == m->sample &&
-		    n->dropped <= silent->last_sample)
+		if (n != silent && n->last_sample == m->sample && n->dropped <= silent->last_sample)
 			return seconds(node_when(n, m->sample)->mono_us -
 				       node_when(n, silent->last_sample + 1)->mono_us);
 	}
 	return 0;
 }
 
-static int began_then(const struct model *m, uint32_t space, uint32_t node,
-		      const struct lock *lock, const struct change *c, const void *arg)
+static int began_then(const struct model *m, uint32_t space, uint32_t node, const struct lock *lock,
+		      const struct change *c, const void *arg)
 {
 	const struct silence *s = arg;
 	const struct node *n = &m->nodes[s->node];
@@ -159,7 +156,7 @@ static void say_silent_node(struct model *m, uint32_t node)
 		words_add(&w, "; %s%s; check its power and its fencing",
 			  e.recovering ? "recovery is in progress" : "no recovery is seen",
 			  m->daemons_said);
-		banner(&m->banners, "%s", text);
+		banner_coded(&m->banners, NULL, "%s", text);
 	}
 	free(e.files.list);
 }
@@ -201,7 +198,7 @@ static void say_number(struct model *m, int number)
 		words_add(&w, "the DLM's node %d is dead or not watched: ", number);
 		say_effect(&w, &e);
 		words_add(&w, " need its locks; check its power and its fencing");
-		banner(&m->banners, "%s", text);
+		banner_coded(&m->banners, NULL, "%s", text);
 	}
 	free(e.files.list);
 }

@@ -5,10 +5,10 @@
  * The file may lose no time at all, because no process waits where no lock excludes. So the banner
  * does not depend on the row.
  */
-#include "unprotected.h"
+#include "advice.h"
 
-#include "o2top/base/words.h"
-#include "o2top/model/unprotected.h"
+#include "o2top/base/units.h"
+#include "o2top/model/waits.h"
 
 enum { FILES_SAID = 4, SAID_MAX = 1024 };
 
@@ -44,7 +44,7 @@ static void say_file(struct model *m, const struct unprotected_file *f, const st
 	if (f->sample != m->sample)
 		words_add(&w, "; last seen %u sample%s ago", m->sample - f->sample,
 			  m->sample - f->sample == 1 ? "" : "s");
-	banner(&m->banners, "%s", text);
+	banner_coded(&m->banners, "UNPROTECTED", "%s", text);
 }
 
 void unprotected_banners(struct model *m, const struct names *names)
@@ -54,8 +54,9 @@ void unprotected_banners(struct model *m, const struct names *names)
 	for (size_t i = 0; u && i < u->n && i < FILES_SAID; i++)
 		say_file(m, &u->list[i], names);
 	if (u && u->n > FILES_SAID)
-		banner(&m->banners, "%zu more files are unprotected: --json lists them",
-		       u->n - FILES_SAID);
+		banner_coded(&m->banners, "UNPROTECTED",
+			     "%zu more files are unprotected: --json lists them",
+			     u->n - FILES_SAID);
 }
 
 bool unprotected_advice(const struct model *m, const struct row *row, char *buf, size_t size)

@@ -2,8 +2,9 @@
 /*
  * complain.c - writes messages to standard error, each once, and remembers the last one.
  */
-#include "complain.h"
+#include "problems.h"
 
+#include "hash.h"
 #include "units.h"
 
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static char last[4096];
 
@@ -19,20 +21,10 @@ enum { KEPT = 64 };
 static uint64_t printed[KEPT];
 static size_t n_printed;
 
-/* FNV-1a. */
-static uint64_t complain_hash(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash;
-}
-
 /* Returns whether the message was printed before, and notes it. */
 static bool was_printed(const char *text)
 {
-	uint64_t hash = complain_hash(text);
+	uint64_t hash = hash_more(HASH_FIRST, text, strlen(text));
 
 	for (size_t i = 0; i < n_printed && i < KEPT; i++)
 		if (printed[i] == hash)

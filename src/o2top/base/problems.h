@@ -11,6 +11,41 @@
 
 #include <stddef.h>
 
+/* ---- banners.c: banners: lines about conditions that no counter shows and every view must print.
+ *
+ * Examples are recovery in progress, a withdrawn file system, and lines hidden by a filter. Each
+ * banner is one line. A repeated line is kept once.
+ */
+
+enum { BANNERS_MAX = 16 };
+
+struct banners {
+	char *text[BANNERS_MAX];
+	const char *code[BANNERS_MAX]; /* with which --check warns; NULL: it does not */
+	size_t n;
+};
+
+/* Adds a banner with the code CLUSTER_STATE. */
+__attribute__((format(printf, 2, 3))) void banner(struct banners *b, const char *format, ...);
+/* Adds one with another code, or NULL for one that is no warning. */
+__attribute__((format(printf, 3, 4))) void banner_coded(struct banners *b, const char *code,
+							const char *format, ...);
+void banners_clear(struct banners *b);
+
+/* ---- complain.c: messages of o2top for its user, on standard error. */
+
+/*
+ * Writes a message, unless the same message was written before. A message may hold foreign names,
+ * so it is made fit for a terminal.
+ */
+__attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+/* Returns the last message, written or not, or "". */
+const char *complain_last(void);
+/* Ends a time of trouble: each message is written again if it comes again. */
+void complain_forget(void);
+
+/* ---- problems.c. */
+
 enum { PROBLEMS_KEPT = 64, PROBLEMS_OF_FILE = 16 };
 
 struct problems {

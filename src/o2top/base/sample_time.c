@@ -5,7 +5,7 @@
  * A node whose clock is 30 s ahead must not date the sample. The time would go back when that node
  * falls silent, and --from and --to would choose the wrong samples.
  */
-#include "sample_time.h"
+#include "clock.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,8 @@
  */
 #include "units.h"
 
+#include "base/clean.h"
+
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
@@ -142,11 +144,8 @@ size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns)
 		*columns = -1;
 		return 1;
 	}
-	*columns = wcwidth(*wide);
-	/* Bidirectional overrides have a width of 0 and would turn a path around. */
-	if (*columns < 0 || (*wide >= 0x202a && *wide <= 0x202e) ||
-	    (*wide >= 0x2066 && *wide <= 0x2069))
-		*columns = -1;
+	/* Controls of writing direction have a width of 0 and would turn a path around. */
+	*columns = glock__is_control((uint32_t)*wide) ? -1 : wcwidth(*wide);
 	return n;
 }
 

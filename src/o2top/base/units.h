@@ -10,6 +10,20 @@
 #include <stdint.h>
 #include <wchar.h>
 
+/* ---- words.c: text put together piece by piece in a buffer of a fixed size.
+ *
+ * Text that does not fit is cut off. A copy of the struct remembers a place to go back to.
+ */
+
+struct words {
+	char *at;
+	size_t left; /* bytes from there on, with the NUL; never 0 */
+};
+
+__attribute__((format(printf, 2, 3))) void words_add(struct words *w, const char *format, ...);
+
+/* ---- units.c. */
+
 enum { UNIT_MAX = 24, UNIT_RANGE_MAX = 2 * UNIT_MAX + 4 };
 
 /* "1.86 s", "187 ms", "12 us", "2.1 min", "0", or "-" if it is not known. */

@@ -2,7 +2,7 @@
 /*
  * words.c - adds formatted text to a buffer of a fixed size.
  */
-#include "words.h"
+#include "units.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -145,10 +145,11 @@ struct collector {
 
 /*
  * Opens a recording, or files to compare. `paths` are n_paths folders or files. `only` are n_only
- * node names or none.
+ * node names or none. Files to compare that may be of two nodes are refused with -EXDEV, unless
+ * `one_node` says that they are of one.
  */
 int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
-		      size_t n_only, struct problems *problems);
+		      size_t n_only, bool one_node, struct problems *problems);
 
 /* Tells which processes in spaces of libglock a collector lists. */
 struct processes_wanted {
@@ -178,5 +179,22 @@ int collect_local(struct collector **out, const struct local_roots *roots);
  * size differs from sample to sample, so that the boundaries move.
  */
 size_t collect_first_read(unsigned n);
+
+/* ---- kinds.c: names of the kinds of files: on a connection, in recordings and in messages.
+ *
+ * A name that a recording once had stays.
+ */
+
+/* Files that only a connection carries, beside enum file_kind. */
+enum {
+	WIRE_MOUNTINFO = FILE_KINDS,
+	WIRE_GFS2_ID,
+	WIRE_LOCKDOWN,
+	WIRE_KINDS,
+};
+
+extern const char *const kind_names[WIRE_KINDS];
+/* Returns the kind of that name; -1 if there is none. */
+int kind_named(const char *name, size_t len);
 
 #endif

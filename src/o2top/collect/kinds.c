@@ -2,7 +2,7 @@
 /*
  * kinds.c - the table of the names of file kinds.
  */
-#include "kinds.h"
+#include "collect.h"
 
 #include <string.h>
 

@@ -70,13 +70,19 @@ void lines_free(struct lines_pool *p)
 	*p = (struct lines_pool){0};
 }
 
+static struct lines_pool *lines_use(struct lines_pool *p)
+{
+	p->used = true;
+	return p;
+}
+
 struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most)
 {
 	struct lines_pool *more;
 
 	for (size_t i = 0; i < pools->n; i++)
 		if (strcmp(pools->list[i].name, name) == 0)
-			return &pools->list[i];
+			return lines_use(&pools->list[i]);
 	more = pools->n < most ? reallocarray(pools->list, pools->n + 1, sizeof(*more)) : NULL;
 	if (!more)
 		return NULL;
@@ -86,7 +92,36 @@ struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, si
 	if (!more->name)
 		return NULL;
 	pools->n++;
-	return more;
+	return lines_use(more);
+}
+
+void lines_drop_unused(struct lines_pools *pools)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < pools->n; i++) {
+		if (!pools->list[i].used) {
+			lines_free(&pools->list[i]);
+			continue;
+		}
+		pools->list[i].used = false;
+		pools->list[kept++] = pools->list[i];
+	}
+	pools->n = kept;
+}
+
+static size_t pool_memory(const struct lines_pool *p)
+{
+	return p->len + p->n * sizeof(*p->ends) + p->n_slots * sizeof(*p->slots);
+}
+
+size_t lines_memory(const struct lines_pools *pools)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < pools->n; i++)
+		all += pool_memory(&pools->list[i]);
+	return all;
 }
 
 void lines_free_all(struct lines_pools *pools)
@@ -125,7 +160,7 @@ static int lines_keep(struct lines_pool *p, const char *text, size_t len)
 	if (!grow(&p->ends, p->n, &p->n_room, sizeof(*p->ends)))
 		return -ENOMEM;
 	p->len = b.len;
-	p->ends[p->n++] = p->len;
+	p->ends[p->n++] = (uint32_t)p->len;
 	return 0;
 }
 
@@ -322,15 +357,20 @@ static int hear_lines(struct lines_pool *p, const char *text, size_t len, struct
 		      size_t limit)
 {
 	const char *end = text + len;
+	size_t before = pool_memory(p), grown;
 	int err = len > limit - out->len || len > (size_t)2 * POOL_MOST - p->len
 		      ? -EFBIG
 		      : buffer_add(out, text, len);
 
+	/* A line costs an end as well, so many short lines take more memory than their bytes. */
 	for (const char *line = text, *next; line < end && !err; line = next) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 
 		next = nl ? nl + 1 : end;
 		err = lines_keep(p, line, (size_t)(next - line));
+		grown = pool_memory(p) - before;
+		if (!err && grown > limit - out->len)
+			err = -EFBIG;
 	}
 	return err;
 }

@@ -22,13 +22,14 @@ struct lines_pool {
 	char *name; /* names the text; the caller chooses it */
 	char *text;
 	size_t len, room;
-	size_t *ends; /* the end of each line in text */
+	uint32_t *ends; /* the end of each line in text */
 	uint32_t n;
 	size_t n_room;
 	/* for the sender: finds a line by its text */
 	uint32_t *slots;
 	uint32_t n_slots;
 	uint32_t last; /* how many lines the last text had */
+	bool used;     /* since lines_drop_unused() */
 };
 
 /* Pools, one for each text that goes on. */
@@ -52,14 +53,21 @@ void lines_free(struct lines_pool *p);
  * there are `most` pools already.
  */
 struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most);
+/*
+ * Frees the pools that lines_pool_of() did not return since the last call. Both sides do this after
+ * the same samples, so their pools stay alike.
+ */
+void lines_drop_unused(struct lines_pools *pools);
+/* Returns how many bytes the pools take: their texts, and their tables of lines. */
+size_t lines_memory(const struct lines_pools *pools);
 void lines_free_all(struct lines_pools *pools);
 /*
  * Adds to `out` the delta that tells `text` to a receiver with the same pool. Returns 0 or -ENOMEM.
  */
 int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buffer *out);
 /*
- * Adds the text that `delta` tells to `out`, which holds `limit` bytes at most. Returns 0, -EPROTO,
- * -EFBIG or -ENOMEM.
+ * Adds the text that `delta` tells to `out`. `out` and what the pool grows by take `limit` bytes at
+ * most. Returns 0, -EPROTO, -EFBIG or -ENOMEM.
  */
 int lines_decode(struct lines_pool *p, const char *delta, size_t len, struct buffer *out,
 		 size_t limit);

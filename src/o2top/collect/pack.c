@@ -2,7 +2,7 @@
 /*
  * pack.c - packs numbers and strings into bytes, and unpacks them with bounds checks.
  */
-#include "pack.h"
+#include "parcel.h"
 
 #include <stdlib.h>
 #include <string.h>

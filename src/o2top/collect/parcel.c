@@ -4,6 +4,7 @@
  */
 #include "parcel.h"
 
+#include "base/clean.h"
 #include "o2top/base/scan.h"
 
 #include <assert.h>
@@ -43,12 +44,21 @@ void parcel_append(struct parcel *to, const struct parcel *from, int kind)
 	const struct parcel_file *b = parcel_find(from, kind, NULL);
 	char *more;
 
-	if (a && b && b->len && a->len + b->len <= PARCEL_MAX &&
+	if (a && b && b->len && a->len + b->len <= PARCEL_APPEND_MAX &&
 	    (more = realloc(a->data, a->len + b->len))) {
 		memcpy(more + a->len, b->data, b->len);
 		a->data = more;
 		a->len = a->room = a->len + b->len;
 	}
+}
+
+static size_t parcel_memory(const struct parcel *p)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; p && i < p->n; i++)
+		all += p->files[i].len;
+	return all;
 }
 
 static struct parcel_file *parcel_add_file(struct parcel *p)
@@ -69,9 +79,19 @@ static struct parcel_file *parcel_add_file(struct parcel *p)
 
 void wire_init(struct wire *w, const char nonce[WIRE_NONCE])
 {
-	*w = (struct wire){.limit = PARCEL_MAX};
+	*w = (struct wire){.limit = WIRE_LIMIT};
 	memcpy(w->nonce, nonce, WIRE_NONCE);
 	w->done_end = &w->done;
+}
+
+/* Returns how many bytes more the node may make this machine keep. */
+static size_t wire_left(const struct wire *w)
+{
+	size_t all = parcel_memory(w->now) + lines_memory(&w->pools) + w->delta_len;
+
+	for (const struct parcel *p = w->done; p; p = p->next)
+		all += parcel_memory(p);
+	return all < w->limit ? w->limit - all : 0;
 }
 
 static void drop_parcel(struct wire *w)
@@ -154,9 +174,8 @@ static char *rest_of(struct scan *s)
 
 	scan_char(s, ' ');
 	text = strndup(s->p, (size_t)(s->end - s->p));
-	for (char *c = text; c && *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	if (text)
+		glock__clean(text, strlen(text));
 	return text;
 }
 
@@ -213,7 +232,7 @@ static int take_changes_head(struct wire *w, struct scan *s)
 	if (err)
 		return err;
 	if (!scan_stamp(w, s, &w->file->after) || !scan_char(s, ' ') || !scan_u64(s, &len) ||
-	    !scan_char(s, ' ') || !scan_u64(s, &status) || len > w->limit)
+	    !scan_char(s, ' ') || !scan_u64(s, &status) || len > wire_left(w))
 		return wrong(w, -EPROTO, "a file of an impossible size");
 	err = name_file(w, s);
 	if (err)
@@ -250,6 +269,8 @@ static int end_sample(struct wire *w, struct scan *s)
 {
 	if (!w->now || !scan_stamp(w, s, &w->now->after))
 		return wrong(w, -EPROTO, "the end of a sample that did not begin");
+	if (w->now->request == 'S')
+		lines_drop_unused(&w->pools);
 	w->now->bytes = w->bytes;
 	w->bytes = 0;
 	*w->done_end = w->now;
@@ -338,13 +359,13 @@ static ssize_t parcel_take_line(struct wire *w, const char *bytes, size_t n)
 static int parcel_grow(struct wire *w, size_t by)
 {
 	struct parcel_file *f = w->file;
-	size_t all = by, room = f->room ? f->room : FILE_FIRST;
+	size_t room = f->room ? f->room : FILE_FIRST;
 	char *more;
 
-	for (size_t i = 0; i < w->now->n; i++)
-		all += w->now->files[i].len;
-	if (all > w->limit)
-		return wrong(w, -EFBIG, "a sample of more than %zu MiB", w->limit >> 20);
+	if (by > wire_left(w))
+		return wrong(w, -EFBIG,
+			     "a sample of more than %zu MiB, with the lines kept for the next one",
+			     w->limit >> 20);
 	if (f->room - f->len > by)
 		return 0;
 	while (room - f->len <= by)
@@ -415,7 +436,6 @@ static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
 {
 	struct buffer text = {0};
 	struct lines_pool *pool;
-	size_t all = 0;
 	int err;
 
 	if (n > w->left)
@@ -425,20 +445,22 @@ static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
 	w->left -= n;
 	if (w->left)
 		return (ssize_t)n;
-	for (size_t i = 0; i < w->now->n; i++)
-		all += w->now->files[i].len;
 	pool = parcel_pool_of(w, w->file);
-	err = pool ? lines_decode(pool, w->delta, w->delta_len, &text, w->limit - all) : -ENOMEM;
+	err = pool ? lines_decode(pool, w->delta, w->delta_len, &text, wire_left(w)) : -ENOMEM;
 	w->file->data = text.data;
 	w->file->len = text.len;
+	w->file->room = text.room;
 	free(w->delta);
 	w->delta = NULL;
+	w->delta_len = 0;
 	w->changes = false;
 	w->file = NULL;
 	if (err == -EPROTO)
 		return wrong(w, err, "changes to a file that was not sent before");
 	if (err == -EFBIG)
-		return wrong(w, err, "a sample of more than %zu MiB", w->limit >> 20);
+		return wrong(w, err,
+			     "a sample of more than %zu MiB, with the lines kept for the next one",
+			     w->limit >> 20);
 	return err ? err : (ssize_t)n;
 }
 

@@ -2,8 +2,9 @@
 /*
  * parcel.h - a node's files of one sample, in memory, and the reader of a connection's bytes.
  *
- * The bytes come from a stranger. The reader keeps at most PARCEL_MAX of them. If the bytes break
- * the protocol, the reader ends the connection with a reason.
+ * The bytes come from a stranger. The reader keeps `limit` bytes at most: samples that are not
+ *taken yet, and the lines that it keeps for the next sample, each with its place. If the bytes
+ *break the protocol, the reader ends the connection with a reason.
  *
  * Lines of the protocol begin with the connection's number, everything between F and E is a file:
  *
@@ -19,8 +20,47 @@
 #ifndef O2TOP_PARCEL_H
 #define O2TOP_PARCEL_H
 
-#include "kinds.h"
+#include "collect.h"
 #include "lines.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- pack.c: numbers and strings as bytes: seven bits a byte, the lowest first.
+ *
+ * Unpacked data is not trusted. If it is too long or ends too early, only `bad` is set.
+ */
+
+struct pack {
+	unsigned char *data;
+	size_t n, room;
+	bool failed; /* no memory: later items are lost */
+};
+
+void pack_bytes(struct pack *p, const void *data, size_t n);
+void pack_number(struct pack *p, uint64_t v);
+void pack_signed(struct pack *p, int64_t v);
+/* Packs a string, or NULL, which is not the same as "". */
+void pack_string(struct pack *p, const char *s);
+void pack_free(struct pack *p);
+
+struct unpack {
+	const unsigned char *at, *end;
+	bool bad;
+};
+
+uint64_t unpack_number(struct unpack *u);
+int64_t unpack_signed(struct unpack *u);
+/* Returns n bytes, or NULL and sets `bad`. */
+const void *unpack_bytes(struct unpack *u, size_t n);
+/*
+ * Returns a copy of a string, or NULL. NULL means that NULL was packed, or bad data, or no memory
+ * (then *failed is set).
+ */
+char *unpack_string(struct unpack *u, bool *failed);
+
+/* ---- parcel.c. */
 
 enum {
 	WIRE_NONCE = 33,
@@ -28,6 +68,10 @@ enum {
 	PARCEL_FILES_MAX = 4096,
 };
 #define PARCEL_MAX ((size_t)512 << 20)
+/* Answers to requests for paths that were not shown yet. */
+#define PARCEL_APPEND_MAX ((size_t)16 << 20)
+/* A sample, and the lines that are kept for the next one: up to twice as many bytes. */
+#define WIRE_LIMIT ((size_t)1 << 30)
 
 struct stamp {
 	int64_t real_us, mono_us; /* -1 not known */

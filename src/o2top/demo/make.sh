@@ -1,6 +1,6 @@
 #!/bin/sh
-# make.sh - makes the recording that o2top --demo shows, demo.o2r and demo.names, from those in tests/data: three nodes
-# with a busy OCFS2, and five minutes later, in the same boot, a hang. Needs a built o2top, $O2TOP or build/o2top.
+# make.sh - makes the recording that o2top --demo shows, demo.o2r and demo.names, from those in tests/data. It shows three
+# nodes with a busy OCFS2, and five minutes later, in the same boot, a hang. Needs a built o2top, $O2TOP or build/o2top.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 data=$here/../../../tests/data

@@ -13,7 +13,6 @@
 
 #include "o2top/base/clock.h"
 #include "o2top/rank/rank.h"
-#include "times.h"
 #include "watch.h"
 
 #include <errno.h>

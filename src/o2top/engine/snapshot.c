@@ -2,9 +2,9 @@
 /*
  * snapshot.c - copies a group, its rows, paths and processes, and a shell of the model.
  */
-#include "snapshot.h"
+#include "engine.h"
 
-#include "o2top/model/unprotected.h"
+#include "o2top/model/waits.h"
 #include "o2top/rank/rank.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static bool copy_model(struct snapshot *s, const struct model *m)
 	s->model.interval_s = m->interval_s;
 	s->model.cost = m->cost;
 	for (size_t i = 0; i < m->banners.n; i++)
-		banner(&s->model.banners, "%s", m->banners.text[i]);
+		banner_coded(&s->model.banners, m->banners.code[i], "%s", m->banners.text[i]);
 	if (m->unprotected && m->unprotected->n) {
 		s->model.unprotected = malloc(sizeof(*m->unprotected));
 		if (!s->model.unprotected)

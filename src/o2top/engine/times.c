@@ -2,7 +2,7 @@
 /*
  * times.c - parses times that users write, and finds the samples of a recording between two.
  */
-#include "times.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,12 +4,10 @@
  */
 #include "watch.h"
 
-#include "o2top/advice/conditions.h"
-#include "o2top/advice/daemons_said.h"
-#include "o2top/advice/one_cause.h"
-#include "o2top/advice/unprotected.h"
+#include "o2top/advice/advice.h"
+#include "o2top/advice/advice_impl.h"
 #include "o2top/plocks/plocks_read.h"
-#include "o2top/sources/waits_read.h"
+#include "o2top/sources/sources.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
 {

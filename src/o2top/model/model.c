@@ -4,9 +4,9 @@
  */
 #include "model.h"
 
+#include "demands.h"
 #include "model_impl.h"
 #include "o2top/base/clock.h"
-#include "o2top/base/sample_time.h"
 #include "source.h"
 #include "waits.h"
 
@@ -60,6 +60,8 @@ static void read_space(struct job *job, struct node *node, const struct node_sam
 				  .problems = &node->problems,
 				  .sample = m->sample,
 				  .first = m->sample == 1,
+				  .timeless =
+				      m->sample == 1 || (!from->has_clock && from->mono_us < 0),
 				  .frame_s = ns->last_sample ? node->frame_s : 0,
 				  .whole_s = since_last_sample(node, ns, now),
 				  .real_us = now->real_us,
@@ -322,6 +324,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 		}
 		model_set_frames(m, present, silent_known);
 		read_all(&job);
+		demands_settle(m);
 		share_knowledge(m);
 		add_cost(&job);
 		for (size_t i = 0; i < m->n_nodes; i++)

@@ -10,14 +10,155 @@
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
 
-#include "flocks.h"
-#include "o2top/base/banners.h"
+#include "o2top/base/problems.h"
 #include "o2top/collect/collect.h"
-#include "object_names.h"
+#include "shot.h"
 #include "table.h"
-#include "lent_counts.h"
-#include "trace_times.h"
-#include "wait_counts.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- what a node remembers of flock(2) locks, of which no counter tells the time lost.
+ *
+ * OCFS2 counts nothing for them. GFS2 makes a flock's glock anew for each lock, so the glock's
+ * counters begin anew, too. Only the totals of the type go on.
+ */
+
+/* A wait is remembered for so many samples. */
+enum { FLOCK_WINDOW = 12 };
+
+/*
+ * A flock that a sample showed lately, and the waits that each of the last samples showed. Of GFS2
+ * also the samples that listed it, because an idle flock of GFS2 has no glock.
+ */
+struct flock_seen {
+	uint32_t lock;
+	uint8_t waits[FLOCK_WINDOW];
+	bool listed[FLOCK_WINDOW];
+};
+
+struct flocks {
+	struct flock_seen *list;
+	size_t n, room;
+	uint32_t reads; /* samples that were read so far */
+	double told_s;  /* GFS2: measured seconds of waits that no total holds yet */
+	/* GFS2: the type's totals in the last sample, for each CPU */
+	struct flock_totals {
+		uint64_t queued, requests;
+		int64_t srttb;
+	} * totals;
+	uint32_t n_totals;
+};
+
+/* A line of an OCFS2 flock with a wait. A flock has a line for each open file. */
+struct flock_line {
+	uint32_t lock;
+	uint32_t sample;  /* that showed it last */
+	uint64_t wait_us; /* since when it waits, by the node's wall clock */
+	bool wants_ex, gives_up;
+};
+
+struct flock_lines {
+	struct flock_line *list;
+	size_t n, room;
+};
+
+/* ---- object_names.c: names that programs give to the objects behind their Locks.
+ *
+ * The key is the Lock's index in its table. Few Locks have such a name, so the names lie beside the
+ * table. One thread at a time.
+ */
+
+struct object_name {
+	uint32_t lock; /* index + 1; 0: empty */
+	char *name;
+};
+
+struct object_names {
+	struct object_name *slots;
+	uint32_t n, room; /* room: a power of two, or 0 */
+};
+
+/* Returns 0 or -ENOMEM. */
+int object_name_set(struct object_names *c, uint32_t lock, const char *name, size_t len);
+/* Returns NULL if the Lock has no name. */
+const char *object_name_get(const struct object_names *c, uint32_t lock);
+void object_name_free(struct object_names *c);
+
+/* ---- wait_counts.c: counts of ended waits by their length. */
+
+enum { WAIT_BOUNDS = 12 };
+
+/* The upper bounds in seconds, ascending. */
+extern const double wait_bounds_s[WAIT_BOUNDS];
+
+struct wait_counts {
+	uint64_t n[WAIT_BOUNDS + 1]; /* waits of at most this bound, and above the one before */
+	double sum_s;
+};
+
+/*
+ * Counts an ended wait. A call of a few microseconds is not counted, because the node's own cache
+ * answered it.
+ */
+void wait_counts_add(struct wait_counts *w, double s);
+/* Adds the counts of `from`. */
+void wait_counts_sum(struct wait_counts *w, const struct wait_counts *from);
+
+/* ---- one lock on all nodes, in one frame.
+ *
+ * A member is one node's Lock with what the Lock did in the frame. The members point into the
+ * model. They are good until the next sample.
+ */
+
+/* The key of a row: an inode, or a lock that belongs to no file. */
+struct row_id {
+	uint8_t class; /* 0 is an inode; other classes are the source's */
+	uint64_t number;
+};
+
+/* One node's Lock, and its change in the frame. */
+struct member {
+	uint32_t space, node;
+	struct row_id row;
+	const struct lock *lock;
+	const struct change *change;
+};
+
+struct lockset {
+	const struct member *members;
+	uint32_t n_members;
+	struct change sum;
+	double lost_per_s, acquired_per_s; /* each member by its own node's time */
+};
+
+/* The root of a row's longest wait, as the row's sentence names it. */
+struct blocker {
+	int32_t node;      /* -1: not known, or o2top does not watch the node */
+	int number;        /* of a node that o2top does not watch, in its DLM; 0 not known */
+	int64_t pid;       /* the process that holds the lock there; 0 not known */
+	uint32_t holders;  /* of a lock whose kernel only counts them; 0 not known */
+	bool watched;      /* with `number`: it may be a node that o2top watches, too */
+	bool inside;       /* a process holds the lock */
+	bool silent;       /* the node does not answer */
+	bool chain;        /* the nodes for which requests wait wait themselves */
+	bool deadlock;     /* the chain surely comes back to its begin */
+	bool other;        /* the chain ends at a lock of another row */
+	struct row_id row; /* with `other`: the row of that lock */
+};
+
+/* The longest wait of a row. The source makes a sentence about it. */
+struct row_wait {
+	uint32_t space;
+	struct row_id row;
+	const char *label;         /* the row's name for the user */
+	const struct lockset *set; /* the lock for which requests wait */
+	bool opened;               /* the user has opened the row, so short waits count, too */
+};
+
+/* ---- model.c. */
 
 struct source;
 struct unprotected;
@@ -42,6 +183,12 @@ struct holder {
 	char comm[20];
 };
 
+/* Returns whether only the DLM tells the process, by its number. */
+static inline bool holder_unnamed(const struct holder *h)
+{
+	return strcmp(h->comm, "?") == 0;
+}
+
 /* Returns how long it has waited at a moment of its node: at least and at most; NAN not known. */
 static inline void holder_age(const struct holder *h, int64_t now_us, double *least, double *most)
 {
@@ -53,6 +200,23 @@ struct holders {
 	struct holder *list;
 	uint32_t n;
 	size_t room;
+};
+
+/* A demand of another node for a Lock that this node has; demands.h. */
+struct demand {
+	uint32_t lock;
+	uint32_t sample;       /* that listed it last */
+	int64_t seen_us;       /* own clock: since when the demand is there, at least */
+	int64_t not_before_us; /* own clock: when it surely was not there; INT64_MIN not known */
+	int64_t shown_us;      /* own clock: each sample since then shows such a demand */
+	uint8_t mode;          /* the DLM's mode that is asked for */
+	bool unproved;         /* the input does not tell how old it is */
+	bool try; /* it may be of a request that did not wait, as of a flock(2) with LOCK_NB */
+};
+
+struct demands {
+	struct demand *list;
+	size_t n, room;
 };
 
 extern const char *const holder_modes[]; /* by holder.state: "EX" */
@@ -71,7 +235,8 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
-	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
+	struct demands demands, demands_before; /* both sorted by lock once the sample was read */
+	struct flocks flocks;                   /* OCFS2, GFS2: flocks that waited lately */
 	struct flock_lines flock_lines, flock_lines_before; /* OCFS2: lines with a wait */
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */
@@ -89,6 +254,7 @@ struct node_space {
 	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
+	uint32_t ends;          /* OCFS2: reads that may have ended in the last sample's file */
 };
 
 /*
@@ -162,8 +328,8 @@ struct model {
 	struct problems problems;
 	/* The row that the user looks at. Its waits get a sentence, however short they are. */
 	struct opened_row opened;
-	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
-	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
+	struct waits *waits; /* the DLMs' facts about locks with a wait; waits.h */
+	/* OCFS2: files that fcntl locks do not protect; waits.h; NULL: none was looked for */
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
@@ -171,7 +337,7 @@ struct model {
 	double answer_s;        /* the longest answer of any node lately, halved with each sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
-	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
+	int threads; /* nodes that are read at once; 0 as many as there are CPUs */
 };
 
 /*

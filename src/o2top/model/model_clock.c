@@ -3,7 +3,7 @@
  * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
  */
 #include "model_impl.h"
-#include "o2top/base/sample_time.h"
+#include "o2top/base/clock.h"
 #include "source.h"
 
 #include <errno.h>

@@ -75,6 +75,8 @@ static void free_node_space(struct node_space *ns)
 	object_name_free(&ns->object_names);
 	free(ns->holders.list);
 	free(ns->holders_before.list);
+	free(ns->demands.list);
+	free(ns->demands_before.list);
 	free(ns->flocks.list);
 	free(ns->flocks.totals);
 	free(ns->flock_lines.list);

@@ -2,7 +2,7 @@
 /*
  * object_names.c - a hash table from a Lock's index to the name of its object.
  */
-#include "object_names.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>

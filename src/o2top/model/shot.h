@@ -7,11 +7,98 @@
 #ifndef O2TOP_SHOT_H
 #define O2TOP_SHOT_H
 
-#include "o2top/base/seconds.h"
+#include "o2top/base/clock.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* ---- what libglock counts of its busy glocks: grants by mode, and times by powers of
+ * two.
+ */
+
+/*
+ * Bucket i counts times from 2^i times 256 ns on, up to twice that. The first one also counts all
+ * shorter times, the last one all longer times.
+ */
+enum { LENT_BUCKETS = 32 };
+enum lent_times { LENT_WAITS, LENT_HOLDS, LENT_HANDOVERS, LENT_TIMES };
+
+struct lent_counts {
+	uint32_t lock;
+	int64_t since_ns;    /* when the process lent the record; another time: counts from 0 */
+	uint64_t ex, shared; /* grants since then; DF counts as shared */
+	uint32_t times[LENT_TIMES][LENT_BUCKETS];
+	/* The part that belongs to this frame. */
+	bool wrote, read;
+	uint32_t frame[LENT_TIMES][LENT_BUCKETS];
+};
+
+/* Of one lock space on one node. Both lists are sorted by lock once the sample was read. */
+struct lent_samples {
+	struct lent_counts *now, *before;
+	size_t n_now, n_before, room_now, room_before;
+};
+
+/* Returns the counts of a lock in a sorted list, or NULL. */
+static inline const struct lent_counts *lent_find(const struct lent_counts *list, size_t n,
+						  uint32_t lock)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (list[mid].lock < lock)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < n && list[low].lock == lock ? &list[low] : NULL;
+}
+
+/* ---- single waits, and the times that a node took to give locks away, of a trace.
+ *
+ * Times are us of the node's own clock, as in struct moment's mono_us.
+ */
+
+/* A request for a lock that waited, from the request until the reply. */
+struct trace_wait {
+	uint32_t lock;
+	int64_t from_us, until_us;
+};
+
+/*
+ * The time from a demand by another node until this node asked its DLM to give the lock up. The
+ * processes here used the lock on, and then the node wrote back.
+ */
+struct trace_give {
+	uint32_t lock;
+	int64_t from_us, until_us;
+	int64_t write_us; /* when the write-back began; until_us if no event shows the begin */
+};
+
+/* A demand that is not met yet. */
+struct trace_demand {
+	uint32_t lock;
+	bool dirty; /* this node has EX, so a write-back may come */
+	int64_t at_us, write_us;
+};
+
+struct trace_times {
+	bool traced;      /* the trace of this sample was used */
+	bool has_demands; /* the trace ever had the event of a demand */
+	/* waits that ended in this frame, and gives of the last seconds; sorted by lock and time */
+	struct trace_wait *waits;
+	size_t n_waits, room_waits;
+	struct trace_give *gives;
+	size_t n_gives, room_gives;
+	struct trace_demand *demands;
+	size_t n_demands, room_demands;
+};
+
+/* ---- the small parts of the data model: names of Locks, Shots, and changes between two Shots. */
 
 /*
  * The name of a lock. `type` is OCFS2's letter or GFS2's number. `low` is the child of an OCFS2
@@ -49,6 +136,7 @@ struct gfs2_shot {
 	uint32_t stats_at, glocks_at; /* the last sample whose glstats, glocks had it, 0 never */
 	uint32_t holders_at;          /* the last sample whose glocks surely had all its holders */
 	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
+	uint32_t ex_wish, sh_wish; /* the same of a mode that a process waited for */
 	uint8_t state;
 	bool giving_up;     /* another node wants it, and this node is giving it up */
 	bool answered;      /* its means changed since the Shot before: a request was answered */
@@ -92,8 +180,8 @@ struct change {
 	uint64_t late_acquired; /* the part of acquired before the frame */
 	uint64_t requests;      /* to the DLM since then; only with `counts_requests` */
 	uint32_t answers;       /* the same, for one Lock */
-	uint32_t waiting;  /* waits in progress */
-	uint32_t measured; /* flocks: of these, waits that are measured until they end */
+	uint32_t waiting;       /* waits in progress */
+	uint32_t measured;      /* flocks: of these, waits that are measured until they end */
 	bool counts_requests;
 	bool uncounted;              /* a part of lost_s has no count of acquisitions */
 	bool estimated_longest;      /* longest_s is not measured */
@@ -101,7 +189,15 @@ struct change {
 	bool seen;                   /* wrote and read are known from modes, not from counters */
 	bool wants_ex, wants_shared; /* the modes for which the waits in progress ask */
 	bool wants_direct;           /* GFS2: DF, for direct I/O; it excludes SH */
+	bool unproved; /* a wait in progress may be of any age, because the input tells no time */
+	uint8_t demanded; /* of the waits in progress, those of other nodes: model/demands.h */
 };
+
+/* Returns how many requests of the node itself wait. */
+static inline uint32_t change_own_waits(const struct change *c)
+{
+	return c->waiting - c->demanded;
+}
 
 /* Returns a part of a count, rounded. A kernel's number may be more than a double holds exactly. */
 static inline uint64_t part_of(double share, uint64_t counted)
@@ -178,6 +274,19 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_shared = true;
 }
 
+/* Raises the age of the oldest wait in progress to what another node proves. */
+static inline void change_raise_age(struct change *c, double least)
+{
+	/* An upper end that is known comes from the node itself, and counts. */
+	if (!isnan(c->oldest_max_s))
+		least = min_s(least, c->oldest_max_s);
+	if (least <= c->oldest_s)
+		return;
+	c->oldest_s = least;
+	c->unproved = false;
+	change_add_longest(c, least, false);
+}
+
 /* Returns what the waits in progress want, as words behind "waits"; "" if they do not tell it. */
 static inline const char *change_wish(const struct change *c)
 {
@@ -187,16 +296,22 @@ static inline const char *change_wish(const struct change *c)
 }
 
 /*
- * Returns the longest wait in seconds. NAN: time was lost, but sums and means told most of it,
- * which do not tell the longest wait.
+ * Returns the longest wait in seconds. NAN: a wait may be of any age, or time was lost, but sums
+ * and means told most of it, which do not tell the longest wait.
  */
 static inline double change_longest(const struct change *c)
 {
 	if (c->lost_s <= 0)
-		return c->longest_s;
+		return c->unproved && c->longest_s <= 0 ? NAN : c->longest_s;
 	if (c->estimated_s > 0.5 * c->lost_s && c->longest_s < 1)
 		return NAN;
 	return c->longest_s > 0 ? c->longest_s : NAN;
+}
+
+/* Returns the seconds lost, NAN if a wait of any length may have lost them. */
+static inline double change_lost(const struct change *c)
+{
+	return c->unproved && c->lost_s <= 0 ? NAN : c->lost_s;
 }
 
 /* Returns whether anything is known of the age of the waits in progress. */
@@ -248,6 +363,10 @@ static inline void change_sum(struct change *to, const struct change *from)
 	to->wants_ex |= from->wants_ex;
 	to->wants_shared |= from->wants_shared;
 	to->wants_direct |= from->wants_direct;
+	to->unproved |= from->unproved;
+	to->demanded =
+	    (uint8_t)(to->demanded + from->demanded < UINT8_MAX ? to->demanded + from->demanded
+								: UINT8_MAX);
 }
 
 #endif

@@ -8,7 +8,6 @@
 #ifndef O2TOP_SOURCE_H
 #define O2TOP_SOURCE_H
 
-#include "lockset.h"
 #include "model.h"
 #include "o2top/collect/collect.h"
 
@@ -23,6 +22,7 @@ struct source_sample {
 	struct problems *problems;
 	uint32_t sample;
 	bool first;      /* no sample came before: waits are shown as they stand */
+	bool timeless;   /* first, or the sample has no clock: it does not tell how old waits are */
 	double frame_s;  /* how much of this node's time the frame covers; 0 none */
 	double whole_s;  /* the time since the lock space's sample before; 0 there is none */
 	int64_t real_us; /* the node's clocks at this sample */

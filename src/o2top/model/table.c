@@ -387,6 +387,18 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 		table_forget(t, sample);
 }
 
+void table_lost(struct table *t, struct lock *lock, uint32_t sample, double interval_s)
+{
+	const struct change *c = table_changed(t, lock);
+	struct trail *trail = table_trail_of(t, lock);
+
+	if (!c || !trail || trail->active_at != sample || interval_s <= 0)
+		return;
+	lock->now.lost = (float)(change_lost_inside(c) / interval_s);
+	if (lock->now.sample == sample)
+		push_shot(trail, &lock->now);
+}
+
 void table_free(struct table *t)
 {
 	for (uint32_t i = 0; i < t->n_blocks; i++)

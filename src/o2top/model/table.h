@@ -53,6 +53,7 @@ struct lock {
 	uint32_t follows; /* the Lock on the next line of the last sample */
 	uint32_t trail;   /* or NONE */
 	uint32_t activity;
+	uint32_t ends; /* OCFS2: reads that may have ended above its line: ocfs2_appear.c */
 	union {
 		uint32_t holders;          /* GFS2, glock: first of its holders in this sample */
 		uint32_t inode_generation; /* OCFS2's M: of its inode, from the LVB; 0 not known */
@@ -132,6 +133,8 @@ struct trail *table_warm(const struct table *t, uint32_t nth);
  */
 enum { FORGET_AFTER = 64 };
 void table_end(struct table *t, uint32_t sample, double interval_s);
+/* Corrects the time lost of a Lock that was active, after the end of the sample. */
+void table_lost(struct table *t, struct lock *lock, uint32_t sample, double interval_s);
 
 /* Returns the bytes in use, for the record. */
 size_t table_bytes(const struct table *t);

@@ -2,7 +2,7 @@
 /*
  * wait_counts.c - counts ended waits by their length.
  */
-#include "wait_counts.h"
+#include "model.h"
 
 /* From the cost of a message to the end of a hang. */
 const double wait_bounds_s[WAIT_BOUNDS] = {0.0001, 0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300};

@@ -7,7 +7,44 @@
 
 #include "shot.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* ---- files on which processes of several nodes hold fcntl(2) locks that exclude each
+ * other on one node, and do not exclude each other in the cluster.
+ *
+ * OCFS2 with the stack o2cb keeps an fcntl lock to the node of the process.
+ */
+
+enum {
+	UNPROTECTED_HOLDERS = 8, /* so many are named; `more` counts the others */
+	UNPROTECTED_FILES = 64,
+	UNPROTECTED_KEPT = 60, /* samples for which a file stays after it was seen */
+};
+
+struct unprotected_holder {
+	char node[65];
+	char comm[20]; /* "" not known */
+	int64_t pid;   /* -1: the lock belongs to an open file and not to a process */
+	bool write;
+	uint64_t start, end; /* bytes; end UINT64_MAX: to the end of the file */
+};
+
+struct unprotected_file {
+	uint32_t space; /* an index of the model's */
+	uint64_t inode;
+	uint32_t sample; /* the last one that showed it */
+	struct unprotected_holder holders[UNPROTECTED_HOLDERS];
+	size_t n, more;
+};
+
+struct unprotected {
+	struct unprotected_file list[UNPROTECTED_FILES];
+	size_t n;
+};
+
+/* ---- waits.c. */
 
 /* A wait is looked into once it is this long. */
 #define WAITS_LONG_S 2.0
@@ -19,24 +56,36 @@ struct dlm_entry {
 	bool watched; /* not known: a node whose number is not known may be this one */
 	bool granted;
 	int8_t mode, wanted; /* DLM modes, -1 none */
+	uint32_t pid;        /* the process that made the lock on its node; 0 not known */
 };
 
 /* One lock, as one node's DLM lists it. */
 struct dlm_view {
 	uint32_t space, node;
 	struct lock_id id;
+	bool o2cb; /* of o2cb's DLM; else of the kernel's */
 	bool is_master, recovering;
-	int master; /* the master's number; 0 not known */
+	int master;          /* the master's number; 0 not known */
 	bool master_watched; /* as `watched` of an entry */
 	uint32_t first, n;
 };
+
+/* The DLMs, as indices of node.dlm_id. */
+enum { DLM_KERNEL, DLM_O2CB };
+
+/* Returns the DLM that a node's view is of, because OCFS2 runs on either. */
+static inline int dlm_of_view(const struct dlm_view *v)
+{
+	return v->o2cb ? DLM_O2CB : DLM_KERNEL;
+}
 
 /* A task that sleeps in lock code. */
 struct lock_task {
 	uint32_t node;
 	int64_t pid;
 	char comm[20];
-	uint64_t inode; /* 0 not known */
+	uint64_t inode;    /* 0 not known */
+	char function[32]; /* of OCFS2, the outermost one in its stack */
 };
 
 struct waits {

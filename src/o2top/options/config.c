@@ -4,12 +4,15 @@
  */
 #include "config.h"
 
+#include "o2top/base/own_file.h"
 #include "o2top/collect/input.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct reading {
 	struct config *config;
@@ -74,21 +77,44 @@ static char *usual_path(void)
 	return NULL;
 }
 
+/* Returns why a file is not to be trusted, or NULL. It is the file that was opened. */
+static const char *why_ignored(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return strerror(errno);
+	if (st.st_uid && st.st_uid != geteuid())
+		return "another user owns it";
+	return st.st_mode & (S_IWGRP | S_IWOTH) ? "other users can write it (chmod go-w)" : NULL;
+}
+
 int config_read(struct config *c, const char *path, size_t *bad_line)
 {
 	struct reading r = {.config = c};
 	struct input in;
-	int err;
+	int err, fd;
 
 	*c = (struct config){.path = path ? strdup(path) : usual_path()};
 	*bad_line = 0;
 	if (!c->path)
 		return 0;
-	err = input_open_path(&in, c->path, c->path);
+	fd = own_read(c->path);
+	err = fd < 0 ? fd : 0;
+	if (err == -ELOOP)
+		c->ignored = own_why(err);
+	if (!path && err == -ELOOP)
+		return 0;
 	if (!path && (err == -ENOENT || err == -ENOTDIR || err == -EACCES))
 		return 0;
 	if (err)
 		return err;
+	c->ignored = why_ignored(fd);
+	if (c->ignored) {
+		close(fd);
+		return path ? -EPERM : 0;
+	}
+	input_open_fd(&in, fd, c->path);
 	err = input_lines(&in, config_take_line, &r);
 	*bad_line = r.bad_line;
 	return err ? err : r.err;

@@ -4,7 +4,9 @@
  *
  * The new text goes to a file beside the old one, and rename(2) replaces the old one.
  */
-#include "config_save.h"
+#include "config.h"
+
+#include "o2top/base/own_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,22 +21,6 @@ struct saving {
 	bool *written;
 	FILE *out;
 };
-
-/* Makes the folders above a path, as far as they are missing. */
-static int make_folders(const char *path)
-{
-	char *folder = strdup(path);
-	int err = folder ? 0 : -ENOMEM;
-
-	for (char *at = folder; !err && (at = strchr(at + 1, '/'));) {
-		*at = '\0';
-		if (mkdir(folder, 0755) < 0 && errno != EEXIST)
-			err = -errno;
-		*at = '/';
-	}
-	free(folder);
-	return err;
-}
 
 /* Returns the index of the setting that a line sets, or n. A remark sets nothing. */
 static size_t setting_of(const struct saving *s, const char *line)
@@ -90,55 +76,35 @@ static int save_rights(int fd, FILE *old)
 
 	if (old && fstat(fileno(old), &st) < 0)
 		return -errno;
-	if (old && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
-	    fchown(fd, st.st_uid, st.st_gid) < 0)
+	if (old && st.st_gid != getegid() && fchown(fd, (uid_t)-1, st.st_gid) < 0)
 		return -errno;
 	return fchmod(fd, st.st_mode & 0777) < 0 ? -errno : 0;
-}
-
-static int save_beside(struct saving *s, const char *path, FILE *old)
-{
-	char *new = NULL;
-	int fd, err;
-
-	if (asprintf(&new, "%s.XXXXXX", path) < 0)
-		return -ENOMEM;
-	fd = mkstemp(new);
-	err = fd < 0 ? -errno : save_rights(fd, old);
-	s->out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (fd >= 0 && !s->out)
-		close(fd);
-	if (!err && !s->out)
-		err = -ENOMEM;
-	err = err ? err : save_text(s, old);
-	if (s->out && fclose(s->out) && !err)
-		err = -EIO;
-	if (!err && rename(new, path) < 0)
-		err = -errno;
-	if (err && fd >= 0)
-		unlink(new);
-	free(new);
-	return err;
 }
 
 int config_save(const char *path, const struct tui_setting *list, size_t n)
 {
 	struct saving s = {.list = list, .n = n, .written = calloc(n + 1, sizeof(*s.written))};
-	/* a link stays a link, because the file behind it is replaced */
-	char *real = realpath(path, NULL);
+	struct own_new new;
 	FILE *old = NULL;
-	int err = s.written ? 0 : -ENOMEM;
+	/* a link stays a link, because the file behind it is replaced */
+	int err = own_begin(&new, path, GLOCK__WAY_TO_TARGET | GLOCK__WAY_MAKE_FOLDERS);
 
-	if (!err && !real && errno != ENOENT)
+	if (!err && !s.written)
+		err = -ENOMEM;
+	if (!err && new.old >= 0 && !(old = fdopen(new.old, "r")))
 		err = -errno;
-	if (!err && !real)
-		err = make_folders(path);
-	if (!err && real && !(old = fopen(real, "re")))
+	if (old)
+		new.old = -1;
+	err = err ? err : save_rights(new.fd, old);
+	if (!err && !(s.out = fdopen(new.fd, "w")))
 		err = -errno;
-	err = err ? err : save_beside(&s, real ? real : path, old);
+	if (s.out)
+		new.fd = -1;
+	err = err ? err : save_text(&s, old);
+	if (s.out && fclose(s.out) && !err)
+		err = -EIO;
 	if (old)
 		fclose(old);
-	free(real);
 	free(s.written);
-	return err;
+	return own_replace(&new, err);
 }

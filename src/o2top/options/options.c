@@ -16,6 +16,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Seconds between samples, unless the user says otherwise. */
+#define INTERVAL_S 5
+
 /* ---- the terminal -------------------------------------------------------------------------- */
 
 static int terminal_columns(void)
@@ -67,6 +70,11 @@ static int options_settle(struct options *o, bool length_given)
 		return option_usage("give only one of these", "--batch --json --csv --check");
 	if (o->summary && (o->check || o->textfile || o->log))
 		return option_usage("give only one of these", "--summary --check --textfile --log");
+	if (o->read_only && (o->record || o->log || o->textfile))
+		return option_usage("--read-only writes no file; leave out", o->record ? "--record"
+									     : o->log
+										 ? "--log"
+										 : "--textfile");
 	if (o->record_keep && !o->record_size)
 		return option_usage("--record-keep needs --record-size",
 				    "without it no file is full");
@@ -80,6 +88,9 @@ static int options_settle(struct options *o, bool length_given)
 		o->view.length = 0;
 	if (o->check)
 		o->iterations = 1;
+	/* A monitoring system waits for seconds, and a file may ask for a sample a day. */
+	if (o->check && !o->interval_given)
+		o->interval_s = INTERVAL_S;
 	/* configured nodes are those of the user's cluster, not of every recording */
 	if (o->nodes_configured && (recorded || o->local))
 		o->n_nodes = 0;
@@ -206,7 +217,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	int status = OPTION_GO_ON;
 
 	*o = (struct options){
-	    .interval_s = 5, .speed = 1, .view.length = 20, .limits = check_defaults};
+	    .interval_s = INTERVAL_S, .speed = 1, .view.length = 20, .limits = check_defaults};
 	o->view.color =
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;

@@ -7,13 +7,20 @@
 
 #include "config.h"
 #include "o2top/collect/collect.h"
-#include "o2top/rank/filter.h"
-#include "o2top/rank/paths.h"
+#include "o2top/rank/rank.h"
 #include "o2top/views/check.h"
 #include "o2top/views/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* ---- help.c: the text of o2top --help. */
+
+extern const char o2top_help[];
+/* The script of --collect-script. */
+extern const char collect_script[];
+
+/* ---- options.c. */
 
 enum { OPTION_NODES_MAX = 256, OPTION_NAMES_MAX = 64 };
 
@@ -39,7 +46,7 @@ struct options {
 	struct view_options view;
 	bool batch, json, csv, check;
 	struct check_rules limits;
-	const char *textfile;     /* for a monitoring system, or NULL */
+	const char *textfile; /* for a monitoring system, or NULL */
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
@@ -47,15 +54,18 @@ struct options {
 	bool recording;           /* the arguments are recordings, wherever they lie */
 	unsigned long iterations; /* 0: no end */
 	double interval_s;
-	bool interval_given; /* on the command line */
+	bool interval_given;   /* on the command line */
+	double answer_limit_s; /* a frame waits so long for a node; 0: 10 s with --check */
 	const char *log;
-	char *record, *replay; /* files, or NULL; replay may name a folder */
+	bool collect;              /* --collect: record all files of two samples, and end */
+	char *record, *replay;     /* files, or NULL; replay may name a folder */
 	unsigned long record_size; /* MiB after which the next file begins; 0: no limit */
 	unsigned long record_keep; /* files */
-	const char *from, *to; /* of the replayed recording, or NULL */
-	double speed;          /* of a recording in a terminal; 0 begins paused */
-	const char *columns;   /* of the terminal view, or NULL */
+	const char *from, *to;     /* of the replayed recording, or NULL */
+	double speed;              /* of a recording in a terminal; 0 begins paused */
+	const char *columns;       /* of the terminal view, or NULL */
 	bool no_mouse;
+	bool read_only; /* write no file */
 	struct config config;
 	bool nodes_configured; /* the nodes come from the file, not from the command line */
 };

@@ -70,11 +70,13 @@ int options_configured(struct options *o, const char *path)
 			bad_line);
 		return EXIT_USAGE;
 	}
-	if (err) {
+	if (o->config.ignored)
+		fprintf(stderr, "o2top: %s is ignored: %s\n", o->config.path, o->config.ignored);
+	else if (err)
 		fprintf(stderr, "o2top: %s: %s\n", o->config.path ? o->config.path : path,
 			strerror(-err));
+	if (err)
 		return EXIT_USAGE;
-	}
 	for (size_t i = 0; i < o->config.n && status < 0; i++) {
 		status = take_setting(o, &o->config.list[i]);
 		if (status >= 0)

@@ -40,7 +40,7 @@ struct option_entry {
 /* The files of a recording of limited size, without --record-keep and at most. */
 enum { RECORD_KEEP = 4, RECORD_KEEP_MOST = 100 };
 
-enum { OPTION_ENTRIES = 58 };
+enum { OPTION_ENTRIES = 63 };
 extern const struct option_entry option_entries[];
 
 bool option_has_value(const struct option_entry *entry);

@@ -5,9 +5,9 @@
 #include "options_impl.h"
 
 #include "base/version.h"
-#include "help.h"
-#include "o2top/collect/remote/agent.h"
+#include "o2top/collect/remote/cluster.h"
 #include "o2top/views/screen/tui.h"
+#include "options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -153,8 +153,13 @@ static int take_columns(struct options *o, char *arg)
 {
 	const char *wrong = tui_check_columns(arg);
 
+	if (strcmp(arg, "help") == 0) {
+		tui_list_columns(stdout);
+		return EXIT_DONE;
+	}
 	o->columns = arg;
-	return wrong ? option_usage("no such column", wrong) : OPTION_GO_ON;
+	return wrong ? option_usage("no such column (--columns help lists them)", wrong)
+		     : OPTION_GO_ON;
 }
 
 static int take_ssh(struct options *o, char *arg)
@@ -192,11 +197,26 @@ static int read_already(struct options *o, char *arg)
 	return OPTION_GO_ON;
 }
 
-static int run_agent(struct options *o, char *none)
+/* Records two samples with all their files. */
+static int take_collect(struct options *o, char *arg)
+{
+	o->record = arg;
+	o->collect = o->once = o->batch = true;
+	return OPTION_GO_ON;
+}
+
+static int print_script(struct options *o, char *none)
 {
 	(void)o;
 	(void)none;
-	return agent_run();
+	fputs(collect_script, stdout);
+	return EXIT_DONE;
+}
+
+static int run_agent(struct options *o, char *none)
+{
+	(void)none;
+	return agent_run(o->effort == PATHS_WHOLE);
 }
 
 static int print_protocol(struct options *o, char *none)
@@ -263,14 +283,20 @@ const struct option_entry option_entries[] = {
     {"no-color", 0, IN_FILE, OPTION_CLEAR, TO(view.color)},
     {"ascii", 0, IN_FILE, OPTION_SET, TO(view.ascii)},
     {"csv", 0, ONCE, OPTION_SET, TO(csv)},
+    {"csv-raw", 0, IN_FILE, OPTION_SET, TO(view.csv_raw)},
     {"check", 0, ONCE, OPTION_SET, TO(check)},
+    {"answer-limit", 0, IN_FILE, OPTION_SECONDS, TO(answer_limit_s),
+     SECONDS(0.05, "--answer-limit needs seconds, from 0.05 to 86400")},
     {"warn", 0, IN_FILE, OPTION_CALL, .call = take_warn},
     {"crit", 0, IN_FILE, OPTION_CALL, .call = take_crit},
     {"textfile", 0, IN_FILE, OPTION_TEXT, TO(textfile)},
     {"openmetrics", 0, IN_FILE, OPTION_SET, TO(view.openmetrics)},
     {"demo", 0, ONCE, OPTION_SET, TO(demo)},
+    {"collect", 0, ONCE, OPTION_CALL, .call = take_collect},
+    {"collect-script", 0, ONCE, OPTION_ACT, .call = print_script},
     {"config", 0, ONCE, OPTION_CALL, .call = read_already},
     {"no-config", 0, ONCE, OPTION_ACT, .call = read_already},
+    {"read-only", 0, IN_FILE, OPTION_SET, TO(read_only)},
     {"record", 0, ONCE, OPTION_TEXT, TO(record)},
     {"record-size", 0, ONCE, OPTION_NUMBER, TO(record_size),
      NUMBER(1, 1048576, "--record-size needs MiB, from 1 to 1048576")},

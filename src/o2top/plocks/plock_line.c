@@ -4,7 +4,7 @@
  *
  * The kernel prints flocks, leases and waiters in the same file. These lines are skipped.
  */
-#include "plock_line.h"
+#include "plocks_read.h"
 
 #include "o2top/base/scan.h"
 

@@ -8,8 +8,7 @@
 #include "plocks_read.h"
 
 #include "o2top/base/grow.h"
-#include "o2top/model/unprotected.h"
-#include "plock_line.h"
+#include "o2top/model/waits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * dentry.c - joins OCFS2's dentry locks to their inodes, and finds directories through them.
  */
-#include "dentry.h"
+#include "names.h"
 
 #include "o2top/model/source.h"
 

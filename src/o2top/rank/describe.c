@@ -2,7 +2,7 @@
 /*
  * describe.c - fills in a row's kind, size and name from Locks, from names files and from programs.
  */
-#include "describe.h"
+#include "rank.h"
 
 #include "o2top/model/source.h"
 

@@ -2,9 +2,9 @@
 /*
  * explain.c - finds a row's longest wait and asks the source for a sentence about the wait.
  */
-#include "explain.h"
+#include "rank.h"
 
-#include "o2top/base/words.h"
+#include "o2top/base/units.h"
 #include "o2top/model/source.h"
 #include "o2top/model/waits.h"
 
@@ -96,7 +96,7 @@ void explain_row(const struct model *m, struct row *row)
 	if (!set)
 		return;
 	wait.opened = is_opened(m, row);
-	if (wait.opened || set->sum.oldest_s >= WAITS_LONG_S)
+	if (wait.opened || set->sum.unproved || set->sum.oldest_s >= WAITS_LONG_S)
 		find_missing(m, row);
 	row_label(m, row, true, label, sizeof(label));
 	wait.label = label;

@@ -2,7 +2,7 @@
 /*
  * filter.c - decides which locks and rows pass a filter.
  */
-#include "filter.h"
+#include "rank.h"
 
 #include "o2top/sources/sources.h"
 

@@ -5,10 +5,9 @@
  * Members are sorted by row, lock and node. Then the members of a row lie side by side, and so do
  * its LockSets.
  */
-#include "gather.h"
+#include "rank.h"
 
-#include "dentry.h"
-#include "hang.h"
+#include "names.h"
 #include "o2top/base/radix_sort.h"
 
 #include <assert.h>
@@ -219,6 +218,24 @@ static int by_node(const void *a, const void *b)
 	return compare_u64(((const struct row_node *)a)->node, ((const struct row_node *)b)->node);
 }
 
+/*
+ * Cuts an estimate of what a row lost on a node. No more time is lost than that of the processes
+ * that the sample shows waiting, and of one at least. Measured time is never cut.
+ */
+static void cut_estimate(struct change *c, double frame_s)
+{
+	double most = frame_s * (c->waiting > 1 ? c->waiting : 1), inside = change_lost_inside(c),
+	       measured = max_s(c->lost_s - c->estimated_s, 0), cut;
+
+	if (frame_s <= 0 || c->estimated_s <= 0)
+		return;
+	cut = inside - max_s(most, measured);
+	if (cut <= 0)
+		return;
+	c->lost_s -= cut;
+	c->estimated_s = max_s(c->estimated_s - cut, 0);
+}
+
 static bool only_cached(const struct change *c)
 {
 	return !c->counts_requests && c->acquired && c->lost_s < CACHED_S * (double)c->acquired;
@@ -268,7 +285,11 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		qsort(row->nodes, row->n_nodes, sizeof(*row->nodes), by_node);
 	for (uint32_t i = 0; i < row->n_nodes; i++) {
 		struct row_node *node = &row->nodes[i];
+		double lost_s = node->sum.lost_s;
 
+		cut_estimate(&node->sum, m->nodes[node->node].frame_s);
+		row->sum.lost_s -= lost_s - node->sum.lost_s;
+		row->sum.estimated_s -= min_s(lost_s - node->sum.lost_s, row->sum.estimated_s);
 		node->lost_per_s = per_second(m, &m->nodes[node->node], &node->sum);
 		row->lost_per_s += node->lost_per_s;
 		row->n_writers += node->sum.wrote;
@@ -377,7 +398,7 @@ static void add_all_idle(struct group *g, const struct places *places, const str
 		}
 }
 
-/* Marks the hot rows. A single sample does not tell how old most of its waits are. */
+/* Marks the hot rows. A wait of an unknown age may be long, so its row is hot. */
 static void mark_hot(struct group *g, const struct model *m)
 {
 	double all = 0;
@@ -388,7 +409,8 @@ static void mark_hot(struct group *g, const struct model *m)
 		struct row *row = &g->rows[i];
 
 		row->hot = (row->hot && row->lost_per_s >= HOT_PART * all) ||
-			   waits_long(&row->sum) || (row->sum.waiting && m->sample == 1);
+			   waits_long(&row->sum) || row->sum.unproved ||
+			   (row->sum.waiting && m->sample == 1);
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * hang.c - tells a hang from traffic.
  */
-#include "hang.h"
+#include "rank.h"
 
 /* A shorter wait is traffic. */
 #define LONG_WAIT_S 1.0

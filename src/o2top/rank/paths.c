@@ -2,9 +2,9 @@
 /*
  * paths.c - chooses the inodes whose paths are asked for, writes the requests, keeps the answers.
  */
-#include "paths.h"
+#include "rank.h"
 
-#include "dentry.h"
+#include "names.h"
 #include "o2top/base/scan.h"
 #include "o2top/collect/machine/paths_find.h"
 #include "o2top/model/source.h"
@@ -173,9 +173,9 @@ struct request {
  * Returns the generation that the finder may make a handle with; 0 forbids the handle.
  *
  * A handle of a directory makes the kernel look for the directory above it, if the kernel does not
- * know that one. On OCFS2 this takes a lock of the whole cluster. And where the directory above was
- * made by mkfs.ocfs2, as the root and all system directories were, Linux takes its group descriptor
- * for damaged and makes the file system read-only.
+ * know that one. On OCFS2 this takes a lock of the whole cluster. mkfs.ocfs2 made the root and all
+ * system directories. If the directory above is one of them, Linux takes its group descriptor for
+ * damaged and makes the file system read-only.
  */
 static uint64_t handle_generation(const struct model *m, uint32_t space, bool directory,
 				  uint64_t generation)
@@ -402,12 +402,36 @@ void paths_ask(struct paths **paths, const struct model *m, const struct group *
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
+enum { PATHS_KEY_MAX = 320 };
+
 struct taking {
 	struct paths *p;
 	struct names **names;
 	struct model *m;
 	const char *node;
+	bool recorded;
+	char last[PATHS_KEY_MAX]; /* recorded: lock space and inode of the line before */
 };
+
+/*
+ * Takes a line of a recording. The recorder has kept what the nodes answered, all names of an inode
+ * one after the other.
+ */
+static void take_recorded(struct taking *t, const char *space, size_t n, uint64_t inode,
+			  const char *path)
+{
+	char key[PATHS_KEY_MAX];
+	bool first;
+
+	snprintf(key, sizeof(key), "%.*s %llu", n < PATHS_KEY_MAX / 2 ? (int)n : 0, space,
+		 (unsigned long long)inode);
+	first = strcmp(key, t->last) != 0;
+	memcpy(t->last, key, sizeof(key));
+	for (uint32_t i = 0; i < t->m->n_spaces; i++)
+		if (strlen(t->m->spaces[i].name) == n &&
+		    memcmp(t->m->spaces[i].name, space, n) == 0)
+			names_put(t->names, t->m->spaces[i].name, inode, path, first);
+}
 
 static const char *where_of(const struct space *space)
 {
@@ -422,16 +446,17 @@ static void take_progress(struct taking *t, const char *line, size_t len, bool e
 	uint64_t directories, found;
 	const char *name;
 
-	if (!p->walk.node || strcmp(p->walk.node, t->node) != 0)
+	if (!p || !p->walk.node || strcmp(p->walk.node, t->node) != 0)
 		return;
 	scan_word(&s, &name);
 	if (!scan_char(&s, ' ') || !scan_u64(&s, &directories) || !scan_char(&s, ' ') ||
 	    !scan_u64(&s, &found))
 		return;
 	p->walk.heard = t->m->sample;
-	banner(&t->m->banners, "%s %s %s for paths: %llu directories, %llu found", t->node,
-	       ended ? "has searched" : "searches", where_of(&t->m->spaces[p->walk.space]),
-	       (unsigned long long)directories, (unsigned long long)found);
+	banner_coded(&t->m->banners, NULL, "%s %s %s for paths: %llu directories, %llu found",
+		     t->node, ended ? "has searched" : "searches",
+		     where_of(&t->m->spaces[p->walk.space]), (unsigned long long)directories,
+		     (unsigned long long)found);
 	if (ended)
 		end_walk(p);
 }
@@ -471,7 +496,9 @@ static bool paths_take_line(void *arg, const char *line, size_t len, size_t numb
 	if (!path)
 		return false;
 	*to = '\0';
-	for (uint32_t i = 0; i < t->m->n_spaces; i++) {
+	if (t->recorded)
+		take_recorded(t, space, n, inode, path);
+	for (uint32_t i = 0; i < t->m->n_spaces && !t->recorded; i++) {
 		struct known *k;
 
 		if (strlen(t->m->spaces[i].name) != n ||
@@ -491,9 +518,10 @@ static bool paths_take_line(void *arg, const char *line, size_t len, size_t numb
 void paths_take(struct paths **paths, struct names **names, struct model *m, struct collector *c,
 		const struct sample *sample)
 {
-	struct taking t = {.p = *paths, .names = names, .m = m};
+	struct taking t = {
+	    .p = *paths, .names = names, .m = m, .recorded = !c->ops->look_up && !c->ops->live};
 
-	for (size_t i = 0; i < sample->n_nodes && *paths; i++) {
+	for (size_t i = 0; i < sample->n_nodes && (*paths || t.recorded); i++) {
 		struct input in;
 
 		t.node = sample->nodes[i].name;

@@ -4,12 +4,9 @@
  */
 #include "rank.h"
 
-#include "dentry.h"
-#include "describe.h"
-#include "explain.h"
-#include "gather.h"
+#include "names.h"
+#include "o2top/base/clock.h"
 #include "o2top/base/radix_sort.h"
-#include "o2top/base/sample_time.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,9 +5,38 @@
 #ifndef O2TOP_ROW_H
 #define O2TOP_ROW_H
 
-#include "o2top/model/lockset.h"
 #include "o2top/model/model.h"
-#include "wait_times.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- wait_times.c: how the waits of a row were spread, and what they waited for.
+ *
+ * GFS2 needs traces for that. Of libglock the percentiles come from the counts of the library.
+ */
+
+/* Percentiles of times. */
+struct spread {
+	uint32_t n; /* how many ended in the frame; 0: none, or not known */
+	double p50_s, p90_s, p99_s;
+};
+
+struct wait_times {
+	struct spread waits, holds, handovers; /* holds, handovers: libglock only */
+	bool rounded;        /* up to 512 ns times a power of two, because they were counted so */
+	uint32_t split;      /* waits that the rest describes; 0: no trace of each node */
+	double give_s;       /* another node had the demand and kept the lock */
+	double write_back_s; /* the part of give_s in which a write-back is known */
+	double request_s;    /* the rest: the way of the request and of the reply, the DLM */
+};
+
+struct model;
+struct row;
+
+/* Fills in row->times. */
+void wait_times_take(const struct model *m, struct row *row);
+
+/* ---- row.c. */
 
 enum { TREND_MAX = TRAIL_SHOTS };
 
@@ -32,16 +61,16 @@ struct row {
 	uint32_t n_locksets;
 	struct row_node *nodes;
 	uint32_t n_nodes, n_writers, n_readers;
-	uint8_t kind;       /* DT_*, 0 not known */
-	uint64_t size;      /* UINT64_MAX not known */
-	const char *path;   /* or NULL */
-	const char *links;  /* the file's other names, " = " between them, or NULL */
-	const char *within; /* without a path: the directory of the inode, or NULL */
-	char *sentence;     /* the wait, its holder and the cause, or NULL; the group owns it */
+	uint8_t kind;        /* DT_*, 0 not known */
+	uint64_t size;       /* UINT64_MAX not known */
+	const char *path;    /* or NULL */
+	const char *links;   /* the file's other names, " = " between them, or NULL */
+	const char *within;  /* without a path: the directory of the inode, or NULL */
+	char *sentence;      /* the wait, its holder and the cause, or NULL; the group owns it */
 	struct blocker root; /* the blocker that the sentence names; only with a sentence */
-	char *note;         /* a note on data missing from the row, or NULL; the group owns it */
+	char *note;          /* a note on data missing from the row, or NULL; the group owns it */
 	struct wait_times times; /* of traces */
-	float *trend;       /* seconds lost per second, frame by frame, the newest last */
+	float *trend;            /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };
 

@@ -6,10 +6,9 @@
  * of one clock each. So an error of the clocks matters only if it moves a give past an end of
  * the wait.
  */
-#include "wait_times.h"
+#include "row.h"
 
 #include "o2top/base/grow.h"
-#include "row.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -296,9 +295,8 @@ static void take_counts(struct wait_times *times, const struct model *m, const s
 		for (uint32_t j = 0; j < row->locksets[i].n_members; j++) {
 			const struct member *of = &row->locksets[i].members[j];
 			const struct node_space *ns = m->nodes[of->node].spaces[of->space];
-			const struct lent_counts *c =
-			    lent_find(ns->lent.now, ns->lent.n_now,
-				      table_index(&ns->table, of->lock));
+			const struct lent_counts *c = lent_find(ns->lent.now, ns->lent.n_now,
+								table_index(&ns->table, of->lock));
 
 			if (!c || node_absent(m, &m->nodes[of->node]))
 				continue;

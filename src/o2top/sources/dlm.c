@@ -19,6 +19,7 @@ struct dump {
 	/* of: the times of the resource that is being read, or NULL */
 	struct dlm_times *times, *of;
 	size_t n;
+	size_t wrong; /* lines that were not understood */
 };
 
 static int by_lock(const void *a, const void *b)
@@ -54,13 +55,6 @@ static bool ocfs2_resource(const struct dlm_rsb_line *rsb, struct lock_id *id)
 	return true;
 }
 
-int dlm_of_view(const struct model *m, const struct dlm_view *v)
-{
-	bool o2cb = m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[DLM_O2CB];
-
-	return o2cb ? DLM_O2CB : DLM_KERNEL;
-}
-
 bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id)
 {
 	uint32_t type;
@@ -84,6 +78,8 @@ static bool dlm_take_line(void *arg, const char *line, size_t len, size_t number
 
 	if (!complete) {
 		wrong = "the line is cut off";
+	} else if (dlm_is_heading(line, len)) {
+		d->of = NULL;
 	} else if (len > 4 && memcmp(line, "rsb ", 4) == 0) {
 		struct lock *lock;
 
@@ -109,7 +105,8 @@ static bool dlm_take_line(void *arg, const char *line, size_t len, size_t number
 			}
 		}
 	}
-	if (wrong)
+	/* A form that is not known is wrong in each line. */
+	if (wrong && !d->wrong++)
 		problem(d->t->problems, d->label, number, "%s", wrong);
 	return true;
 }

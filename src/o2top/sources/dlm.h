@@ -8,12 +8,6 @@
 #include "o2top/model/source.h"
 #include "o2top/model/waits.h"
 
-/* The DLMs, as indices of node.dlm_id. */
-enum { DLM_KERNEL, DLM_O2CB };
-
-/* Returns the DLM that a node's view is of, because OCFS2 runs on either. */
-int dlm_of_view(const struct model *m, const struct dlm_view *v);
-
 /*
  * The DLM's times of this node's own lock behind a Lock that waits or waited. The times are us by
  * the node's monotonic clock; 0 is not known.

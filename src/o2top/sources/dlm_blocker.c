@@ -9,7 +9,7 @@
  * - (d) Recovery is in progress.
  */
 #include "dlm.h"
-#include "dlm_sentence_impl.h"
+#include "dlm_sentence.h"
 #include "o2top/base/units.h"
 #include "o2top/sources/lines/gfs2_line.h"
 
@@ -41,14 +41,14 @@ static void note_blocker(const struct facts *f, struct blocker blocker)
 
 /*
  * Returns whether a node is absent for long enough to be called silent. A node whose sample is on
- * its way is not silent.
+ * its way is not silent, and neither is a node whose part of a recording is damaged.
  */
 static bool is_silent(const struct model *m, const struct node *n)
 {
-	if (node_not_reached(n))
+	if (node_not_reached(n) || n->state == NODE_UNUSABLE || !node_absent(m, n))
 		return false;
-	return node_absent(m, n) && (node_overdue(m, n, WAITS_LONG_S) || n->silent_at_least ||
-				     n->state == NODE_UNREACHABLE);
+	return node_overdue(m, n, WAITS_LONG_S) || n->state == NODE_UNREACHABLE ||
+	       (n->silent_at_least && n->state != NODE_SLOW);
 }
 
 /* ---- the nodes for which they wait --------------------------------------------------------- */
@@ -81,7 +81,11 @@ static bool say_inside(struct words *t, const struct facts *f, uint32_t node, in
 
 	if (!part_of_node(&part, f, node) || !f->words->inside(t, &part, wanted, &pid))
 		return false;
-	note_blocker(f, (struct blocker){.node = (int32_t)node, .pid = pid, .inside = true});
+	note_blocker(
+	    f, (struct blocker){.node = (int32_t)node,
+				.pid = pid,
+				.holders = f->words->holders ? f->words->holders(part.lock) : 0,
+				.inside = true});
 	return true;
 }
 
@@ -183,7 +187,7 @@ static int wanted_elsewhere(const struct facts *f, uint32_t node)
 	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
 		const struct member *member = &f->wait->set->members[i];
 
-		if (member->node == node || !member->change->waiting)
+		if (member->node == node ? !member->change->demanded : !member->change->waiting)
 			continue;
 		any = true;
 		others.wants_ex |= member->change->wants_ex;
@@ -253,6 +257,8 @@ static void say_unwatched(struct words *t, const struct facts *f, const struct d
 	note_blocker(f, (struct blocker){.node = -1, .number = e->number, .watched = e->watched});
 	words_add(t, "the DLM's node %d, %s, holds %s", e->number, who_is(e->watched),
 		  dlm_mode_name(e->mode));
+	if (e->pid)
+		words_add(t, " (asked for by pid %u there)", e->pid);
 }
 
 /* Returns whether the text names the node of an entry already. A node may have several flocks. */
@@ -314,7 +320,7 @@ static bool say_master(struct words *t, const struct facts *f)
 		if (!same_lock(v, f) || v->is_master || !v->master)
 			continue;
 		for (size_t j = 0; j < f->m->n_nodes; j++)
-			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
+			if (f->m->nodes[j].dlm_id[dlm_of_view(v)] == v->master)
 				n = &f->m->nodes[j];
 		if (!n && !v->master_watched) {
 			note_blocker(f, (struct blocker){.node = -1, .number = v->master});

@@ -13,7 +13,7 @@
  *
  * A chain that comes back to a lock is a deadlock.
  */
-#include "dlm_chain.h"
+#include "dlm_sentence.h"
 
 #include <stdlib.h>
 
@@ -86,9 +86,10 @@ static bool waits_by_inode(const struct model *m, const struct node_space *ns, u
 		const struct lock *lock = table_lock(&ns->table, a->lock);
 
 		other = m->spaces[space].source->row(lock);
-		if (!a->change.waiting || a->change.oldest_s <= oldest_s || lock->id.type == 'F' ||
-		    !old_enough(&a->change, first_s) || other.class != row.class ||
-		    other.number != row.number || lock_id_same(&lock->id, &held->id))
+		if (!change_own_waits(&a->change) || a->change.oldest_s <= oldest_s ||
+		    lock->id.type == 'F' || !old_enough(&a->change, first_s) ||
+		    other.class != row.class || other.number != row.number ||
+		    lock_id_same(&lock->id, &held->id))
 			continue;
 		oldest_s = a->change.oldest_s;
 		*next = lock->id;
@@ -198,7 +199,7 @@ static int32_t first_waiter(const struct lockset *set, int32_t but)
 	int32_t node = -1;
 
 	for (uint32_t i = 0; i < set->n_members; i++)
-		if (set->members[i].change->waiting &&
+		if (change_own_waits(set->members[i].change) &&
 		    set->members[i].change->oldest_s > oldest_s &&
 		    (int32_t)set->members[i].node != but) {
 			oldest_s = set->members[i].change->oldest_s;
@@ -250,8 +251,8 @@ bool dlm_follow(struct dlm_chain *chain, struct words *t, const struct model *m,
 				steps[n].wait.set = &steps[n].set;
 			}
 			if (more || before)
-				chain->sure &= waits_at_once(more ? &steps[n] : before, at[i].node,
-							     apart_s);
+				chain->sure &=
+				    waits_at_once(more ? &steps[n] : before, at[i].node, apart_s);
 		}
 		if (n == 1)
 			chain->nodes[chain->n++] = first_waiter(wait->set, chain->root.node);
@@ -275,7 +276,9 @@ void dlm_say_chain(struct words *t, const struct dlm_chain *chain, const struct 
 	for (unsigned i = 0; i < chain->n; i++)
 		if (chain->nodes[i] >= 0)
 			words_add(t, "%s%s", i ? " -> " : "", m->nodes[chain->nodes[i]].name);
-		else
+		else if (i + 1 == chain->n && chain->root.number)
 			words_add(t, "%sthe DLM's node %d", i ? " -> " : "", chain->root.number);
+		else
+			words_add(t, "%sanother node", i ? " -> " : "");
 	words_add(t, ")");
 }

@@ -9,9 +9,8 @@
  * If a node inside waits itself, the sentence follows the wait to its root: dlm_chain.c. The
  * blocker of one wait is found in dlm_blocker.c.
  */
-#include "dlm_chain.h"
-#include "dlm_sentence_impl.h"
-#include "o2top/base/sample_time.h"
+#include "dlm_sentence.h"
+#include "o2top/base/clock.h"
 #include "o2top/base/units.h"
 #include "o2top/model/waits.h"
 #include "o2top/sources/lines/gfs2_line.h"
@@ -26,7 +25,7 @@ static unsigned waiting_nodes(const struct facts *f)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < f->wait->set->n_members; i++)
-		n += f->wait->set->members[i].change->waiting != 0;
+		n += change_own_waits(f->wait->set->members[i].change) != 0;
 	return n;
 }
 
@@ -105,7 +104,8 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 
 	for (; n--; h++)
 		if (h->waits && h->pid) {
-			words_add(t, " (pid %lld %s)", (long long)h->pid, h->comm);
+			words_add(t, " (pid %lld%s%s)", (long long)h->pid,
+				  holder_unnamed(h) ? "" : " ", holder_unnamed(h) ? "" : h->comm);
 			return;
 		}
 	/* A task in lock code, found by the file of its call, or the only task there is. */
@@ -125,6 +125,91 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 		words_add(t, " (one of %u processes there that wait for a lock)", candidates);
 }
 
+static const char *at_least(const struct change *c)
+{
+	return isnan(c->oldest_max_s) || c->oldest_max_s > c->oldest_s * 1.01 ? " at least " : " ";
+}
+
+/* Returns since when each sample shows a demand for the lock on any node; 0 if only this one. */
+static double demand_shown_s(const struct facts *f)
+{
+	double longest_s = 0;
+
+	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
+		const struct member *at = &f->wait->set->members[i];
+		const struct node *node = &f->m->nodes[at->node];
+		const struct node_space *ns = node->spaces[at->space];
+
+		for (size_t j = 0; j < ns->demands.n && at->change->demanded; j++)
+			if (table_lock(&ns->table, ns->demands.list[j].lock) == at->lock)
+				longest_s = max_s(longest_s,
+						  seconds(node_when(node, f->m->sample)->mono_us -
+							  ns->demands.list[j].shown_us));
+	}
+	return longest_s;
+}
+
+/*
+ * Returns the only request of a node that is not watched in the queues of the lock, or NULL. Stores
+ * the node whose queues they are, which is the lock's master.
+ */
+static const struct dlm_entry *only_request(const struct facts *f, const struct node **master)
+{
+	const struct waits *w = f->m->waits;
+	const struct dlm_entry *only = NULL;
+
+	for (size_t i = 0; w && i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+
+		if (v->space != f->wait->space || !v->is_master || !lock_id_same(&v->id, &f->id))
+			continue;
+		for (uint32_t j = v->first; j < v->first + v->n; j++) {
+			const struct dlm_entry *e = &w->entries[j];
+
+			if (e->granted || e->node >= 0 || !e->number)
+				continue;
+			if (only)
+				return NULL;
+			only = e;
+			*master = &f->m->nodes[v->node];
+		}
+	}
+	return only;
+}
+
+/* Says that a node waits which is not watched, in which mode, and for how long. */
+static void say_demand(struct words *t, const struct facts *f)
+{
+	const struct change *sum = &f->wait->set->sum;
+	const struct node *master = NULL;
+	const struct dlm_entry *e = only_request(f, &master);
+	double shown_s = demand_shown_s(f);
+	char age[UNIT_MAX];
+
+	if (e)
+		words_add(t, "the DLM's node %d", e->number);
+	if (e && e->pid)
+		words_add(t, " (pid %u)", e->pid);
+	if (e)
+		words_add(t, " has asked %s, the lock's master, for it in ", master->name);
+	else
+		words_add(t, "another node has asked for it in ");
+	words_add(t, "%s",
+		  sum->wants_ex       ? "EX"
+		  : sum->wants_shared ? (f->m->spaces[f->wait->space].fs == FS_GFS2 ? "SH" : "PR")
+				      : "DF");
+	if (sum->oldest_s > 0)
+		words_add(t, " for%s%s", at_least(sum), unit_seconds(age, sum->oldest_s));
+	else if (shown_s > 0)
+		words_add(t,
+			  "; each sample of the last %s shows this, but not that it is one request",
+			  unit_seconds(age, shown_s));
+	else if (!isnan(sum->oldest_max_s))
+		words_add(t, " for at most %s", unit_seconds(age, sum->oldest_max_s));
+	else
+		words_add(t, ", since when is not known");
+}
+
 static void dlm_say_waiters(struct words *t, const struct facts *f)
 {
 	char age[UNIT_MAX];
@@ -133,7 +218,7 @@ static void dlm_say_waiters(struct words *t, const struct facts *f)
 	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
 		const struct member *member = &f->wait->set->members[i];
 
-		if (!member->change->waiting)
+		if (!change_own_waits(member->change))
 			continue;
 		/* A name that is cut off could be that of another node. */
 		if (done == WAITERS_NAMED && total > done + 1) {
@@ -148,12 +233,16 @@ static void dlm_say_waiters(struct words *t, const struct facts *f)
 		say_process(t, f, member->node);
 		done++;
 	}
-	words_add(t, " %s %s%s", total == 1 ? "waits" : "wait",
-		  isnan(f->wait->set->sum.oldest_max_s) ||
-			  f->wait->set->sum.oldest_max_s > f->wait->set->sum.oldest_s * 1.01
-		      ? "at least "
-		      : "",
-		  unit_seconds(age, f->wait->set->sum.oldest_s));
+	if (!total) {
+		say_demand(t, f);
+		return;
+	}
+	words_add(t, "%s %s%s", f->wait->set->sum.demanded ? " and a node that is not watched" : "",
+		  total == 1 && !f->wait->set->sum.demanded ? "waits" : "wait",
+		  !change_age_known(&f->wait->set->sum) ? ", for how long is not known"
+							: at_least(&f->wait->set->sum));
+	if (change_age_known(&f->wait->set->sum))
+		words_add(t, "%s", unit_seconds(age, f->wait->set->sum.oldest_s));
 }
 
 /* Ends a text that is too long behind a whole name. */
@@ -185,7 +274,8 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 	bool blocked;
 
 	*root = (struct blocker){.node = -1};
-	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > far.samples))
+	if (!sum->unproved &&
+	    ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > far.samples)))
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
 	/* The blocker comes first, then the waiters. */
@@ -197,7 +287,7 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct bl
 		*root = chain.root;
 	if (!blocked && m->waits && m->waits->read)
 		words_add(&t, "; no holder was seen");
-	if (sum->oldest_s <= far.clocks)
+	if (far.clocks > 0 && sum->oldest_s <= far.clocks)
 		words_add(&t, "; the nodes' clocks differ by about %s",
 			  unit_seconds(difference, far.clocks));
 	if (t.left <= 1)

@@ -31,6 +31,16 @@ static unsigned waits_of(const struct flock_seen *seen)
 	return sum;
 }
 
+/* Returns how many processes a sample showed waiting at once, at least 1. */
+static unsigned most_waits(const struct flock_seen *seen)
+{
+	unsigned most = 1;
+
+	for (unsigned i = 0; i < FLOCK_WINDOW; i++)
+		most = seen->waits[i] > most ? seen->waits[i] : most;
+	return most;
+}
+
 /*
  * Returns the weight of a flock's part in a total. Waits tell the parts. A flock that no sample
  * showed with a wait has a small part, because its waits are short.
@@ -141,8 +151,10 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 		if (!c)
 			return;
 		lost = max_s(t->whole_s * waits_of(&f->list[i]) / samples - c->young_s, 0);
+		/* No more processes wait than a sample showed at once, and one at least. */
 		if (known)
 			lost = samples < FLOCK_WINDOW ? left_s * part : (left_s * part + lost) / 2;
+		lost = min_s(lost, max_s(t->whole_s * most_waits(&f->list[i]) - c->lost_s, 0));
 		change_add_lost(c, lost, share);
 		c->estimated_s += lost;
 		c->uncounted |= !known;

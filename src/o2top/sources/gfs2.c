@@ -11,12 +11,13 @@
  * - The DLM's own stamps tell exactly when a wait began, and when a followed wait ended.
  * - No counter tells which nodes write and which read. The modes that were seen decide.
  */
+#include "dlm_sentence.h"
 #include "flock.h"
-#include "gfs2_estimate.h"
 #include "gfs2_impl.h"
 #include "o2top/base/grow.h"
+#include "o2top/model/demands.h"
 #include "o2top/sources/lines/gfs2_line.h"
-#include "sources_impl.h"
+#include "sources.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ struct reading {
 	bool listed_before; /* the sample before listed it with all its holders */
 	bool held;          /* one of its holders so far holds it */
 	struct gfs2_flock_totals flocks;
-	uint32_t before;    /* its first holder in the sample before, or NONE */
+	uint32_t before; /* its first holder in the sample before, or NONE */
 };
 
 /*
@@ -178,12 +179,63 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 
 /* ---- glocks: states, holders, waiters ------------------------------------------------------ */
 
+/* Notes a mode in which the node has the glock. A mode that is only asked for is no use of it. */
 static void gfs2_saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
 {
 	if (mode == GFS2_EX)
 		s->ex_seen = sample;
 	else if (mode == GFS2_SH || mode == GFS2_DF)
 		s->sh_seen = sample;
+}
+
+/*
+ * Notes a mode that a process waits for. It counts as a use once the wait is over. `followed`: the
+ * wait is the one that the sample before showed. Otherwise that one is over.
+ */
+static void gfs2_saw_wish(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample, bool followed)
+{
+	uint32_t *wish = mode == GFS2_EX ? &s->ex_wish : &s->sh_wish;
+
+	if (*wish && *wish != sample && !followed)
+		gfs2_saw_mode(s, mode, *wish);
+	*wish = sample;
+}
+
+/*
+ * Adds the demand of another node, which the flag D shows. The kernel prints how old it is.
+ *
+ * - A node that has nothing has nothing to give.
+ * - The iopen glock of a deleted file is demanded as long as the file is open. The node that
+ *   deleted the file stopped waiting after 5 s.
+ * - A flock(2) that does not wait leaves the same demand.
+ *
+ * A request in the DLM's queue waits in any case.
+ */
+static void gfs2_take_demand(struct source_sample *t, const struct lock *lock,
+			     const struct gfs2_glock_line *l)
+{
+	static const struct {
+		enum gfs2_state keeps; /* the mode that the node may keep */
+		uint8_t wanted;        /* the DLM's mode that is asked for */
+	} wanted[] = {{GFS2_UN, DLM_EX}, {GFS2_DF, DLM_CW}, {GFS2_SH, DLM_PR}};
+	uint64_t us = l->demote_us < INT64_MAX / 4 ? l->demote_us : INT64_MAX / 4;
+
+	if (!strchr(l->flags, 'D') ||
+	    (!l->from_queue &&
+	     (!us || l->type == GFS2_IOPEN || l->state == GFS2_UN || l->state == l->demote)))
+		return;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (wanted[i].keeps == l->demote)
+			demands_add(t,
+				    &(struct demand){
+					.lock = table_index(&t->ns->table, lock),
+					.sample = t->sample,
+					.seen_us = t->mono_us - (int64_t)us,
+					.not_before_us = us ? t->mono_us - (int64_t)us : INT64_MIN,
+					.shown_us = t->mono_us - (int64_t)us,
+					.mode = wanted[i].wanted,
+					.unproved = !us,
+					.try = l->type == GFS2_FLOCK && !l->from_queue});
 }
 
 static const char *gfs2_take_glock(struct reading *r, const char *text, size_t len)
@@ -222,8 +274,8 @@ static const char *gfs2_take_glock(struct reading *r, const char *text, size_t l
 	s->demote_ms =
 	    l.demote_us / 1000 < UINT32_MAX ? (uint32_t)(l.demote_us / 1000) : UINT32_MAX;
 	gfs2_saw_mode(s, l.state, t->sample);
-	gfs2_saw_mode(s, l.target, t->sample);
 	lock->now.sample = t->sample;
+	gfs2_take_demand(t, lock, &l);
 	at = lock->holders;
 	r->before = at < t->ns->holders_before.n &&
 			    t->ns->holders_before.list[at].lock == table_index(&t->ns->table, lock)
@@ -253,8 +305,8 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 }
 
 /*
- * Returns whether the glock was made anew since the sample before, by what is known so far: its
- * means changed, so a request was answered, but no holder holds it.
+ * Returns whether the glock was made anew since the sample before. The sign of it: the means
+ * changed, because a request was answered, but no holder holds the glock.
  */
 static bool made_anew(const struct reading *r)
 {
@@ -326,11 +378,13 @@ static const char *gfs2_take_holder(struct reading *r, const char *text, size_t 
 			     .seen_us = t->mono_us,
 			     .not_before_us = INT64_MIN};
 	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
-	gfs2_saw_mode(&r->lock->now.gfs2, l.state, t->sample);
-	if (h->waits)
+	if (h->waits) {
 		take_wait(r, &l, h);
-	else
+		gfs2_saw_wish(&r->lock->now.gfs2, l.state, t->sample, h->followed);
+	} else {
+		gfs2_saw_mode(&r->lock->now.gfs2, l.state, t->sample);
 		r->held = true;
+	}
 	if (r->lock->holders == NONE)
 		r->lock->holders = all->n;
 	all->n++;
@@ -345,7 +399,8 @@ static const char *gfs2_take_inode(struct reading *r, const char *text, size_t l
 	if (wrong || !r->lock)
 		return wrong;
 	r->lock->kind = (uint8_t)l.dtype;
-	r->lock->size = l.size;
+	if (l.has_size)
+		r->lock->size = l.size;
 	/* a file handle needs this beside the address */
 	r->lock->generation = l.formal <= UINT32_MAX ? (uint32_t)l.formal : 0;
 	if (l.disk_flags & GFS2_DIF_SYSTEM)
@@ -387,6 +442,13 @@ static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t numbe
 	return true;
 }
 
+/* Returns whether a mode was seen lately, or was waited for lately and is not any more. */
+static bool seen_lately(const struct source_sample *t, uint32_t seen, uint32_t wish)
+{
+	return (seen && t->sample - seen <= SEEN_SAMPLES) ||
+	       (wish && wish != t->sample && t->sample - wish <= SEEN_SAMPLES);
+}
+
 /* Infers readers and writers from the modes in which the glock was seen lately. */
 static void gfs2_add_modes(struct source_sample *t)
 {
@@ -400,8 +462,8 @@ static void gfs2_add_modes(struct source_sample *t)
 		if (lock->id.type != GFS2_INODE)
 			continue;
 		c->seen = true;
-		c->wrote = s->ex_seen && t->sample - s->ex_seen <= SEEN_SAMPLES;
-		c->read = s->sh_seen && t->sample - s->sh_seen <= SEEN_SAMPLES;
+		c->wrote = seen_lately(t, s->ex_seen, s->ex_wish);
+		c->read = seen_lately(t, s->sh_seen, s->sh_wish);
 	}
 }
 
@@ -450,6 +512,28 @@ static bool take_sbstats(void *arg, const char *text, size_t len, size_t number,
 	return true;
 }
 
+/*
+ * Decides whether a flock's wait goes on that two samples showed. Its holder has no name, and its
+ * glock is made anew for each lock, with the means of the type. If the totals of the type tell that
+ * a flock of the node was queued in between, the wait may have begun after the sample before.
+ */
+static void follow_flocks(struct source_sample *t, const struct flock_total *flocks)
+{
+	struct holders *all = &t->ns->holders;
+
+	if (!flocks->acquired)
+		return;
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct holder *h = &all->list[i];
+
+		if (!h->waits || h->pid || !h->followed)
+			continue;
+		h->followed = false;
+		h->seen_us = t->mono_us;
+		h->not_before_us = node_when(t->node, t->ns->last_sample)->mono_us;
+	}
+}
+
 static void swap_holders(struct node_space *ns)
 {
 	struct holders before = ns->holders_before;
@@ -469,6 +553,7 @@ static void gfs2_take(struct source_sample *t)
 
 	swap_holders(ns);
 	ns->holders.n = 0;
+	demands_begin(ns);
 	r.traced = gfs2_take_trace(t);
 	gfs2_read_file(&r, FILE_GLSTATS, take_stats, !single);
 	stats = r.usable;
@@ -480,11 +565,13 @@ static void gfs2_take(struct source_sample *t)
 	gfs2_read_file(&r, FILE_SBSTATS, take_sbstats, false);
 	flocks = gfs2_flock_total(t, &r.flocks);
 	if (glocks) {
+		follow_flocks(t, &flocks);
 		gfs2_take_waits(t, r.traced);
 		if (!r.traced)
 			flock_estimate(t, GFS2_FLOCK, &flocks);
 	} else if (!stats) /* the next sample is compared with the last one that was read */
 		swap_holders(ns);
+	demands_end(t);
 	gfs2_add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
 	ns->unusable = ns->lines == 0;

@@ -2,7 +2,7 @@
 /*
  * gfs2_estimate.c - computes GFS2's time of waiting from two readings of smoothed means.
  */
-#include "gfs2_estimate.h"
+#include "gfs2_impl.h"
 
 #include "o2top/base/grow.h"
 

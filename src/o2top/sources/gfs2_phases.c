@@ -10,7 +10,7 @@
  * a glock begins a write-back, but does not name the glock. So the flush is counted only if exactly
  * one lock in EX is wanted by another node at this moment.
  */
-#include "gfs2_phases.h"
+#include "gfs2_impl.h"
 
 #include "o2top/base/grow.h"
 
@@ -76,6 +76,11 @@ void phases_take_event(struct source_sample *t, const struct gfs2_event *e, int6
 			  &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
 	if (!lock)
 		return;
+	/* the mode that the node gives up is one that it had */
+	if (e->dirty)
+		lock->now.gfs2.ex_seen = t->sample;
+	else
+		lock->now.gfs2.sh_seen = t->sample;
 	index = table_index(&t->ns->table, lock);
 	if (times->n_demands == DEMANDS_MOST)
 		times->n_demands = 0;

@@ -4,8 +4,8 @@
  */
 #include "dlm_sentence.h"
 #include "gfs2_impl.h"
-#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/units.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <string.h>
 
@@ -44,6 +44,12 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 		if (ended)
 			words_add(w, "pid %lld, which has ended on %s, holds %s", (long long)h->pid,
 				  at->node->name, holder_modes[h->state]);
+		else if (h->pid && holder_unnamed(h) && at->lock->id.type != GFS2_FLOCK)
+			words_add(w, "%s has %s, asked for by pid %lld there", at->node->name,
+				  holder_modes[h->state], (long long)h->pid);
+		else if (h->pid && holder_unnamed(h))
+			words_add(w, "pid %lld on %s holds %s", (long long)h->pid, at->node->name,
+				  holder_modes[h->state]);
 		else if (h->pid)
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);

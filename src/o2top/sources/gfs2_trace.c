@@ -7,9 +7,8 @@
  * demotes). -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_impl.h"
-#include "gfs2_phases.h"
-#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/scan.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,11 +16,11 @@
 struct trace {
 	struct source_sample *t;
 	const char *label;
-	unsigned device[2];        /* the file system's; both 0 not known */
-	int64_t then_us;           /* the sample before */
-	int64_t from_us;           /* the frame begins */
-	int64_t until_us;          /* events up to this time were counted before */
-	bool lost;                 /* the kernel dropped events */
+	unsigned device[2]; /* the file system's; both 0 not known */
+	int64_t then_us;    /* the sample before */
+	int64_t from_us;    /* the frame begins */
+	int64_t until_us;   /* events up to this time were counted before */
+	bool lost;          /* the kernel dropped events */
 	bool any;
 	int64_t first_us, last_us;
 };

@@ -81,6 +81,7 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	if (!c)
 		return;
 	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
+	c->unproved |= t->timeless && !h->exact;
 	/*
 	 * A single sample shows all that it knows. A frame without a length holds nothing. The
 	 * estimate will hold a wait that only one sample showed.

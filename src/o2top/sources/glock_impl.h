@@ -5,7 +5,7 @@
 #ifndef O2TOP_GLOCK_IMPL_H
 #define O2TOP_GLOCK_IMPL_H
 
-#include "o2top/model/lent_counts.h"
+#include "o2top/model/shot.h"
 #include "o2top/model/source.h"
 
 /* Returns the sentence of a wait, as struct source has it. */

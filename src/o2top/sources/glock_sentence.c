@@ -6,7 +6,7 @@
  */
 #include "glock_impl.h"
 
-#include "o2top/base/words.h"
+#include "o2top/base/units.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,14 +5,13 @@
  * ocfs2_wait.c computes the change between two Shots.
  *
  * A missing line tells nothing, because the kernel loses one line at each 4 KiB of the file. The
- * Lock keeps its last Shot, and its next change is spread over the time since. A Lock that is seen
- * for the first time has no past.
+ * Lock keeps its last Shot, and its next change is spread over the time since. ocfs2_appear.c
+ * counts a Lock that is seen for the first time.
  */
 #include "flock.h"
-#include "ocfs2_flock.h"
+#include "o2top/model/demands.h"
 #include "ocfs2_impl.h"
-#include "ocfs2_wait.h"
-#include "sources_impl.h"
+#include "sources.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -91,8 +90,10 @@ struct reading {
 	struct source_sample *t;
 	const char *label;
 	size_t usable;
-	bool counts; /* some statistic is not zero */
+	bool counts;  /* some statistic is not zero */
+	bool foreign; /* the file is another program's output */
 	struct ocfs2_waits waits;
+	struct ocfs2_list lines;
 };
 
 static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
@@ -105,6 +106,14 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 	const char *wrong = ocfs2_line_parse(&l, text, len, complete);
 	bool named = !wrong && l.id.type == 'N', renewed;
 
+	if (wrong && number == 1 && len > 8 && memcmp(text, "Lockres:", 8) == 0) {
+		r->foreign = true;
+		problem(t->problems, r->label, 0,
+			"the output of debugfs.ocfs2: o2top FILE reads it by itself, or save "
+			"/sys/kernel/debug/ocfs2/%s/locking_state instead",
+			t->from_space->name);
+		return false;
+	}
 	if (wrong) {
 		problem(t->problems, r->label, number, "%s", wrong);
 		return true;
@@ -127,6 +136,7 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 	}
 	if (lock->now.sample == t->sample)
 		return true;
+	ocfs2_list_line(&r->lines, t, lock, len);
 	/*
 	 * W carries the inode's generation. Another generation is another inode in the old block.
 	 */
@@ -137,11 +147,14 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 	ocfs2_describe(t, lock, &l);
 	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us &&
-	    !ocfs2_busy(&s)) {
+	    !ocfs2_busy(&s) && !(s.flags & OCFS2_BLOCKED)) {
 		lock->now.sample = t->sample; /* idle, like most Locks */
 		return true;
 	}
 	ocfs2_compare(&r->waits, lock, lock->now.sample ? &lock->now.ocfs2 : NULL, &s, renewed);
+	ocfs2_take_demand(t, lock, lock->now.sample ? &lock->now.ocfs2 : NULL, &s, renewed);
+	if (!lock->now.sample)
+		ocfs2_list_appeared(&r->lines, t, lock);
 	lock->now.ocfs2 = s;
 	lock->now.sample = t->sample;
 	return true;
@@ -174,6 +187,7 @@ static void ocfs2_take(struct source_sample *t)
 	struct input in;
 	int err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_FS_STATE, &in);
 
+	demands_begin(t->ns);
 	if (!err && t->ns->last_sample == 0)
 		input_lines(&in, ocfs2_take_fs_state, &t->ns->fs_generation);
 	else if (!err)
@@ -183,12 +197,15 @@ static void ocfs2_take(struct source_sample *t)
 	if (!err) {
 		r.label = in.label;
 		err = input_lines(&in, ocfs2_take_line, &r);
+		ocfs2_list_settle(&r.lines, t);
 		ocfs2_settle(&r.waits, r.counts);
+		ocfs2_flock_asked(t);
+		ocfs2_end_demands(t, r.counts);
 		ocfs2_flock_settle(t);
 		flock_estimate(t, 'F', &(struct flock_total){.lost_s = NAN});
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
-		else if (!r.usable)
+		else if (!r.usable && !r.foreign)
 			problem(t->problems, in.label, 0, "no line is usable");
 	} else {
 		problem(t->problems, t->from->name, 0, "%s: locking_state: %s", t->from_space->name,

@@ -7,11 +7,12 @@
  * compared with the line before. A wait is recognized by the stamp of its begin. The lines have no
  * counters, but a wait always has a stamp.
  */
-#include "ocfs2_flock.h"
+#include "ocfs2_impl.h"
 
 #include "flock.h"
 #include "o2top/base/grow.h"
-#include "ocfs2_wait.h"
+#include "o2top/model/demands.h"
+#include "o2top/sources/lines/dlm_line.h"
 
 #include <stdlib.h>
 
@@ -166,4 +167,73 @@ void ocfs2_flock_settle(struct source_sample *t)
 	*before = *now;
 	*now = swap;
 	now->n = 0;
+}
+
+/* ---- requests of other nodes --------------------------------------------------------------- */
+
+/*
+ * No flag of locking_state tells such a request, because a flock is given up only by its holder.
+ * The dump of o2cb's DLM on the master has it. Live nodes are not asked for the dump, because the
+ * waiting node is watched as a rule. No dump tells since when the request waits.
+ */
+struct asked {
+	struct source_sample *t;
+	struct lock *lock; /* of the lines that are being read; NULL: no process holds it */
+	int holder;        /* the node that has it, or -1 */
+	bool told;
+};
+
+static void take_request(struct asked *a, const struct o2dlm_line *l)
+{
+	int mode = l->convert > l->type ? l->convert : l->type;
+	const struct demand *was;
+
+	if (l->queue == O2DLM_GRANTED) {
+		a->holder = l->type > 0 ? l->node : a->holder;
+		return;
+	}
+	if (a->told || l->node == a->holder ||
+	    (mode != OCFS2_LEVEL_EX && a->lock->now.ocfs2.level != OCFS2_LEVEL_EX))
+		return;
+	a->told = true;
+	was = demands_before(a->t->ns, table_index(&a->t->ns->table, a->lock));
+	demands_add(a->t, &(struct demand){.lock = table_index(&a->t->ns->table, a->lock),
+					   .sample = a->t->sample,
+					   .seen_us = a->t->mono_us,
+					   .shown_us = was ? was->shown_us : a->t->mono_us,
+					   .not_before_us = INT64_MIN,
+					   .mode = (uint8_t)mode,
+					   .unproved = true,
+					   .try = true});
+}
+
+static bool flock_take_asked(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct asked *a = arg;
+	struct o2dlm_line l;
+
+	(void)number;
+	if (!complete || o2dlm_parse(&l, line, len))
+		return true;
+	if (l.what == O2DLM_NAME) {
+		a->lock = l.id.type == 'F' ? table_find(&a->t->ns->table, &l.id) : NULL;
+		if (a->lock &&
+		    (a->lock->now.sample != a->t->sample || !ocfs2_flock_held(&a->lock->now.ocfs2)))
+			a->lock = NULL;
+		a->holder = -1;
+		a->told = false;
+	} else if (l.what == O2DLM_LOCK && a->lock) {
+		take_request(a, &l);
+	}
+	return true;
+}
+
+void ocfs2_flock_asked(struct source_sample *t)
+{
+	struct asked a = {.t = t};
+	struct input in;
+
+	if (!t->collector->ops->live && t->ns->table.types['F'] &&
+	    !t->collector->ops->open(t->collector, t->from, t->from_space, FILE_O2DLM, &in))
+		input_lines(&in, flock_take_asked, &a);
 }

@@ -11,7 +11,7 @@
  *   sample. Action 3 marks the node that gives the lock up, not a waiter.
  * - All times are the node's own, so that no other node's clock can spoil an age.
  */
-#include "ocfs2_wait.h"
+#include "ocfs2_impl.h"
 
 #include "dlm.h"
 #include "o2top/base/grow.h"
@@ -261,26 +261,67 @@ static bool tells_use(const struct lock *lock)
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
 }
 
-static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
-			     const struct ocfs2_shot *s, bool renewed, double dt, double share)
+/* Adds the events of the last dt seconds, which d has, to the Lock's change. */
+static void add_delta(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s,
+		      const struct counter_delta *d, const struct ended_wait *over, double dt,
+		      double share)
 {
-	struct counter_delta d = counter_delta_of(p, s, renewed);
-	struct ended_wait over = {0};
 	struct change *c;
 
-	if (d.life != LIFE_NEW)
-		over = ended_since(t, lock, p, s);
-	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0)
+	if (!d->gets[0] && !d->gets[1] && d->waited[0] <= 0 && d->waited[1] <= 0)
 		return;
 	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
-	change_add_acquired(c, d.gets[0] + d.gets[1], share);
+	change_add_acquired(c, d->gets[0] + d->gets[1], share);
 	if (tells_use(lock)) {
-		c->read |= d.gets[0] > 0;
-		c->wrote |= d.gets[1] > 0;
+		c->read |= d->gets[0] > 0;
+		c->wrote |= d->gets[1] > 0;
 	}
-	ocfs2_add_ended(t, c, s, &d, &over, dt, share);
+	ocfs2_add_ended(t, c, s, d, over, dt, share);
+}
+
+void ocfs2_count_new(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s)
+{
+	static const struct ocfs2_shot nothing;
+	struct counter_delta d = counter_delta_of(&nothing, s, true);
+
+	add_delta(t, lock, s, &d, &(struct ended_wait){0}, t->whole_s,
+		  share_of_frame(t, t->whole_s));
+}
+
+/*
+ * Returns whether the counters cannot be of one node at two times. No process waited at either
+ * Shot, and the waits are shorter than half of the time. So many waiters would have shown.
+ */
+static bool is_doubtful(struct ocfs2_waits *w, const struct lock *lock, const struct ocfs2_shot *p,
+			const struct ocfs2_shot *s, const struct counter_delta *d, double dt)
+{
+	double rate = dt > 0 ? (d->waited[0] + d->waited[1]) / dt : 0;
+	uint32_t max = s->max_us[0] > s->max_us[1] ? s->max_us[0] : s->max_us[1];
+
+	if (rate < OCFS2_WAITERS_MOST || d->life != LIFE_SAME || p->wait_us || s->wait_us ||
+	    ocfs2_busy(p) || ocfs2_busy(s) || 1e-6 * max > dt / 2)
+		return false;
+	if (rate > w->doubted_rate) {
+		w->doubted_rate = rate;
+		w->most_doubted = table_index(&w->t->ns->table, lock);
+	}
+	w->doubted++;
+	return true;
+}
+
+static void ocfs2_add_counts(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
+			     const struct ocfs2_shot *s, bool renewed, double dt, double share)
+{
+	struct counter_delta d = counter_delta_of(p, s, renewed);
+	struct ended_wait over = {0};
+
+	if (is_doubtful(w, lock, p, s, &d, dt))
+		return;
+	if (d.life != LIFE_NEW)
+		over = ended_since(w->t, lock, p, s);
+	add_delta(w->t, lock, s, &d, &over, dt, share);
 }
 
 /* ---- waits that go on ---------------------------------------------------------------------- */
@@ -340,13 +381,14 @@ static bool ocfs2_follow(struct source_sample *t, struct lock *lock, const struc
  * is nothing if the frame has no length.
  */
 static void add_wait(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s,
-		     double least, double most, bool exact, double dt, double share)
+		     double least, double most, bool exact, bool unproved, double dt, double share)
 {
 	struct change *c = table_change(&t->ns->table, lock);
 
 	if (!c)
 		return;
 	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
+	c->unproved |= unproved;
 	if (t->first)
 		c->lost_s += exact ? least : 0;
 	else
@@ -376,7 +418,9 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 		 */
 		if (p && !p->wait_us && !ocfs2_busy(p))
 			age = min_s(age, dt);
-		add_wait(w->t, lock, s, age, age, true, dt, share);
+		/* Without a clock the newest stamp stands for it, so the wait is older. */
+		add_wait(w->t, lock, s, age, w->t->from->has_clock ? age : NAN, true,
+			 !w->t->from->has_clock, dt, share);
 	} else if (ocfs2_busy(s) && table_trail_of(&w->t->ns->table, lock)) {
 		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt,
 						 share});
@@ -393,7 +437,7 @@ void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_
 		dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
 	share = share_of_frame(t, dt);
 	if (p)
-		ocfs2_add_counts(t, lock, p, s, renewed, dt, share);
+		ocfs2_add_counts(w, lock, p, s, renewed, dt, share);
 	take_waiting(w, lock, p, s, dt, share);
 }
 
@@ -402,7 +446,7 @@ void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_
  * replaces the time at which the wait was seen.
  */
 static void ocfs2_settle_one(struct source_sample *t, const struct ocfs2_pending *one,
-			     const struct dlm_times *dlm)
+			     const struct dlm_times *dlm, bool counts)
 {
 	struct lock *lock = table_lock(&t->ns->table, one->lock);
 	struct trail *trail = table_trail_of(&t->ns->table, lock);
@@ -414,11 +458,15 @@ static void ocfs2_settle_one(struct source_sample *t, const struct ocfs2_pending
 	if (exact)
 		trail->wait_not_before_us = trail->wait_seen_us;
 	least = seconds(t->mono_us - trail->wait_seen_us);
-	if (!one->followed && !t->first && !(exact && least >= DLM_TELLING_S))
+	if (!one->followed && !t->timeless && !(exact && least >= DLM_TELLING_S))
 		return;
-	if (trail->wait_not_before_us != INT64_MIN)
+	/* Without counters, two samples may show two waits. */
+	if (one->followed && !counts && !exact)
+		least = 0;
+	if (trail->wait_not_before_us != INT64_MIN && !(t->timeless && !t->first))
 		most = seconds(t->mono_us - trail->wait_not_before_us);
-	add_wait(t, lock, &lock->now.ocfs2, least, most, exact, one->dt, one->share);
+	add_wait(t, lock, &lock->now.ocfs2, least, most, exact,
+		 !exact && (t->timeless || !counts) && !(most < 1), one->dt, one->share);
 }
 
 void ocfs2_settle(struct ocfs2_waits *w, bool counts)
@@ -432,9 +480,20 @@ void ocfs2_settle(struct ocfs2_waits *w, bool counts)
 		n = dlm_take_times(w->t, times, w->n);
 	}
 	for (size_t i = 0; i < w->n; i++) {
-		/* Without counters, two short waits look like one long wait. */
-		w->pending[i].followed &= counts;
-		ocfs2_settle_one(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock));
+		ocfs2_settle_one(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock),
+				 counts);
+	}
+	if (w->doubted) {
+		char name[64];
+
+		w->t->space->source->lock_name(table_lock(&w->t->ns->table, w->most_doubted), name,
+					       sizeof(name));
+		problem(
+		    w->t->problems, w->t->from->name, 0,
+		    "the counters of %zu lock%s are doubtful and left out: %s would lose %.0f s "
+		    "each second, and no process waits in either sample; the samples may be of "
+		    "two nodes",
+		    w->doubted, w->doubted == 1 ? "" : "s", name, w->doubted_rate);
 	}
 	free(times);
 	free(w->pending);

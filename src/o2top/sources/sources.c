@@ -4,7 +4,5 @@
  */
 #include "sources.h"
 
-#include "sources_impl.h"
-
 const struct source *const source_list[FS_KINDS] = {
     [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source, [FS_GLOCK] = &glock_source};

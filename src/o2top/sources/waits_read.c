@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * waits_read.c - reads the DLMs' dumps for the locks that are waited for.
- *
- * A DLM's node number becomes a node of the model in one of three ways:
- * 1. The node tells its own number (configfs, dlm_state).
- * 2. Two dumps show the two ends of one lock.
- * 3. One node and one number are left, so that they belong together.
  */
-#include "waits_read.h"
+#include "sources.h"
 
 #include "dlm.h"
 #include "o2top/collect/machine/tree.h"
+#include "o2top/model/waits_numbers.h"
 #include "o2top/sources/lines/dlm_line.h"
-#include "o2top/sources/lines/o2dlm_line.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,15 +15,6 @@
 #include <string.h>
 
 enum { LOOKED_INTO = 256, TASKS_MAX = 1024 };
-
-/* One end of a lock, as a dump of the kernel's DLM shows it. */
-struct end {
-	uint32_t node;
-	size_t view; /* of the resource */
-	uint64_t id, remid;
-	int nodeid;
-	bool master_copy;
-};
 
 struct reading {
 	struct model *m;
@@ -50,7 +36,7 @@ struct reading {
 
 static bool long_wait(const struct change *c)
 {
-	return c->waiting && (c->oldest_s >= WAITS_LONG_S ||
+	return c->waiting && (c->unproved || c->oldest_s >= WAITS_LONG_S ||
 			      (!isnan(c->oldest_max_s) && c->oldest_max_s >= WAITS_LONG_S));
 }
 
@@ -109,7 +95,7 @@ static void *waits_grow(void *list, size_t n, size_t size, int *err)
 	return more;
 }
 
-static void add_view(struct reading *r, const struct lock_id *id, int master, bool is_master)
+static void add_view(struct reading *r, const struct lock_id *id, int master, bool o2cb)
 {
 	struct waits *w = r->w;
 	struct dlm_view *more = waits_grow(w->views, w->n_views, sizeof(*more), &r->err);
@@ -121,8 +107,9 @@ static void add_view(struct reading *r, const struct lock_id *id, int master, bo
 	w->views[w->n_views++] = (struct dlm_view){.space = r->space,
 						   .node = r->node,
 						   .id = *id,
-						   .master = master,
-						   .is_master = is_master,
+						   .master = master > 0 ? master : 0,
+						   .o2cb = o2cb,
+						   .is_master = !o2cb && master == 0,
 						   .first = (uint32_t)w->n_entries};
 	r->in_lock = true;
 }
@@ -168,7 +155,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 		if (!dlm_rsb_parse(&rsb, line, len) &&
 		    dlm_lock_id(r->m->spaces[r->space].fs, &rsb, &id) &&
 		    find_wanted(r, r->space, &id)) {
-			add_view(r, &id, rsb.nodeid > 0 ? rsb.nodeid : 0, rsb.nodeid == 0);
+			add_view(r, &id, rsb.nodeid, false);
 			if (r->in_lock)
 				r->w->views[r->w->n_views - 1].recovering = rsb.recover != 0;
 		}
@@ -179,6 +166,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 		add_entry(r, &(struct dlm_entry){
 				 .number = master_copy ? lkb.nodeid : 0,
 				 .node = master_copy ? -1 : (int32_t)r->node,
+				 .pid = lkb.pid,
 				 .granted = lkb.status == DLM_GRANTED,
 				 .mode = (int8_t)lkb.granted,
 				 /* The master knows the requested mode by its queue alone. */
@@ -193,7 +181,6 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	int own = r->m->nodes[r->node].dlm_id[DLM_O2CB];
 	struct o2dlm_line l;
 
 	(void)number;
@@ -202,12 +189,11 @@ static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, b
 	if (l.what == O2DLM_NAME) {
 		r->in_lock = false;
 		if (find_wanted(r, r->space, &l.id))
-			add_view(r, &l.id, 0, false);
+			add_view(r, &l.id, 0, true);
 	} else if (l.what == O2DLM_RESOURCE && r->in_lock) {
 		struct dlm_view *v = &r->w->views[r->w->n_views - 1];
 
 		v->master = l.owner == 255 ? 0 : l.owner;
-		v->is_master = own && l.owner == own;
 		v->recovering = l.recovering;
 	} else if (l.what == O2DLM_LOCK && r->in_lock) {
 		add_entry(r, &(struct dlm_entry){.number = l.node,
@@ -221,40 +207,7 @@ static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, b
 	return !r->err;
 }
 
-/* ---- the nodes' numbers -------------------------------------------------------------------- */
-
-/*
- * Gives a node its number. A node that had this number before has it no more, because nodes may
- * come back with other numbers.
- */
-static void set_number(struct model *m, uint32_t node, int dlm, int number)
-{
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (i != node && m->nodes[i].dlm_id[dlm] == number)
-			m->nodes[i].dlm_id[dlm] = 0;
-	m->nodes[node].dlm_id[dlm] = number;
-}
-
-/*
- * Takes the number that a node's own file tells. If another node of this sample tells it, too, one
- * machine may have two names.
- */
-static void take_number(struct reading *r, int dlm, int number)
-{
-	struct model *m = r->m;
-
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (i != r->node && m->nodes[i].numbered == m->sample &&
-		    m->nodes[i].dlm_id[dlm] == number) {
-			problem(&m->problems, m->nodes[r->node].name, 0,
-				"it has number %d in the DLM, as %s: if both are one machine, its "
-				"waits count twice",
-				number, m->nodes[i].name);
-			return;
-		}
-	set_number(m, r->node, dlm, number);
-	m->nodes[r->node].numbered = m->sample;
-}
+/* ---- the nodes' own numbers ----------------------------------------------------------------- */
 
 /* Reads "o2cb 3 1 node3" or "dlm 3 1": the number of the node whose file this is. */
 static bool take_ids(void *arg, const char *line, size_t len, size_t number, bool complete)
@@ -268,7 +221,7 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	(void)complete;
 	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
 	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
-		take_number(r, strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB, id);
+		numbers_take(r->m, r->node, strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB, id);
 	return true;
 }
 
@@ -290,125 +243,21 @@ static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t
 	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
 		 at);
 	if (sscanf(text, "%d", &id) == 1 && id > 0)
-		take_number(r, DLM_O2CB, id);
+		numbers_take(r->m, r->node, DLM_O2CB, id);
 	return false;
-}
-
-static int node_of(const struct model *m, int dlm, int number)
-{
-	for (size_t i = 0; i < m->n_nodes && number; i++)
-		if (m->nodes[i].dlm_id[dlm] == number)
-			return (int)i;
-	return -1;
-}
-
-static bool are_two_ends(const struct reading *r, const struct end *a, const struct end *b)
-{
-	const struct dlm_view *v = &r->w->views[a->view], *u = &r->w->views[b->view];
-
-	return a->node != b->node && a->id == b->remid && b->id == a->remid &&
-	       a->master_copy != b->master_copy && v->space == u->space &&
-	       lock_id_same(&v->id, &u->id);
-}
-
-/*
- * Matches nodes with numbers by the two ends of a lock. Each end names the other end's id as its
- * remid, and each tells the number of the other node.
- */
-static void match_ends(struct reading *r)
-{
-	for (size_t i = 0; i < r->n_ends; i++)
-		for (size_t j = 0; j < r->n_ends; j++)
-			if (are_two_ends(r, &r->ends[i], &r->ends[j]))
-				set_number(r->m, r->ends[j].node, DLM_KERNEL, r->ends[i].nodeid);
-}
-
-/* Gives the only number without a node to the only node without a number. */
-static void match_rest(struct model *m, const struct waits *w, int dlm)
-{
-	int number = 0;
-	size_t nodes = 0, numbers = 0, last = 0;
-
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (!m->nodes[i].dlm_id[dlm]) {
-			nodes++;
-			last = i;
-		}
-	for (size_t i = 0; i < w->n_views; i++) {
-		const struct dlm_view *v = &w->views[i];
-
-		for (uint32_t j = 0; j <= v->n && dlm_of_view(m, v) == dlm; j++) {
-			int n = j < v->n ? w->entries[v->first + j].number : v->master;
-
-			if (n <= 0 || n == number || node_of(m, dlm, n) >= 0)
-				continue;
-			numbers++;
-			number = n;
-		}
-	}
-	if (nodes == 1 && numbers == 1)
-		m->nodes[last].dlm_id[dlm] = number;
-}
-
-/* Returns whether a node's own dump shows that this number is another node. */
-static bool is_another(const struct waits *w, uint32_t node, int number)
-{
-	for (size_t i = 0; i < w->n_views; i++) {
-		const struct dlm_view *v = &w->views[i];
-
-		if (v->node != node)
-			continue;
-		if (v->master == number)
-			return true;
-		for (uint32_t j = v->first; j < v->first + v->n; j++)
-			if (w->entries[j].number == number)
-				return true;
-	}
-	return false;
-}
-
-/* Returns whether a number may be that of a node of the model whose number is not known. */
-static bool may_be_watched(const struct reading *r, uint32_t space, int dlm, int number)
-{
-	for (uint32_t i = 0; i < r->m->n_nodes && number > 0; i++) {
-		const struct node *n = &r->m->nodes[i];
-
-		if (!n->dlm_id[dlm] && !n->process && (!n->n_spaces || space_on(n, space)) &&
-		    !is_another(r->w, i, number))
-			return true;
-	}
-	return false;
-}
-
-static void name_numbers(struct reading *r)
-{
-	struct waits *w = r->w;
-	struct model *m = r->m;
-
-	match_ends(r);
-	match_rest(m, w, DLM_O2CB);
-	match_rest(m, w, DLM_KERNEL);
-	for (size_t i = 0; i < w->n_views; i++) {
-		const struct dlm_view *v = &w->views[i];
-		int dlm = dlm_of_view(m, v);
-
-		for (uint32_t j = v->first; j < v->first + v->n; j++)
-			if (w->entries[j].node < 0)
-				w->entries[j].node = node_of(m, dlm, w->entries[j].number);
-	}
-	for (size_t i = 0; i < w->n_views; i++) {
-		struct dlm_view *v = &w->views[i];
-		int dlm = dlm_of_view(m, v);
-
-		v->master_watched = may_be_watched(r, v->space, dlm, v->master);
-		for (uint32_t j = v->first; j < v->first + v->n; j++)
-			w->entries[j].watched =
-			    w->entries[j].node < 0 &&
-			    may_be_watched(r, v->space, dlm, w->entries[j].number);
-	}
 }
 
 /* ---- tasks --------------------------------------------------------------------------------- */
+
+/* Notes a function of OCFS2 in a line of a stack. The last one is the outermost. */
+static void take_function(struct lock_task *t, const char *text)
+{
+	const char *at = *text == '[' ? strstr(text, "] ocfs2_") : NULL;
+
+	if (at && !strstr(t->function, "orphan"))
+		snprintf(t->function, sizeof(t->function), "%.*s", (int)strcspn(at + 2, "+."),
+			 at + 2);
+}
 
 /* Reads "task PID TID WCHAN COMM", the task's stack, and "ino:	N". */
 static bool take_task(void *arg, const char *line, size_t len, size_t number, bool complete)
@@ -449,6 +298,7 @@ static bool take_task(void *arg, const char *line, size_t len, size_t number, bo
 	}
 	if (!t || t->node != r->node)
 		return true;
+	take_function(t, text);
 	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
 		r->in_lock |= strstr(text, code[i]) != NULL;
 	if (sscanf(text, "ino: %llu", &inode) == 1)
@@ -529,7 +379,7 @@ int waits_read(struct model *m, struct collector *c, const struct sample *sample
 		if (r.node < m->n_nodes)
 			read_files(&r, c, &sample->nodes[i]);
 	}
-	name_numbers(&r);
+	numbers_name(m, r.w, r.ends, r.n_ends);
 	r.w->read = true;
 	free(r.ends);
 	return r.err;

@@ -7,12 +7,11 @@
  */
 #include "view.h"
 
-#include "colours.h"
-#include "directories.h"
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
-#include "times_view.h"
+#include "sort.h"
+#include "values.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,6 +138,14 @@ static void print_totals(struct page *p)
 		unit_count(locks, (double)t->locks));
 }
 
+/* Returns the age of the oldest wait in progress, "-" if nothing is known of it. */
+static const char *age_text(char buf[UNIT_RANGE_MAX], const struct change *c)
+{
+	if (c->unproved && !change_age_known(c))
+		return "-";
+	return unit_range(buf, c->oldest_s, c->oldest_max_s);
+}
+
 /* ---- the table ----------------------------------------------------------------------------- */
 
 /* Returns whether the page is narrow. A narrow page leaves out the less important columns. */
@@ -191,8 +198,7 @@ static void print_numbers(struct page *p, const struct row *row)
 		print_trend(p, row);
 	}
 	if (row->sum.waiting)
-		fprintf(p->out, " %4u %12s", row->sum.waiting,
-			unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
+		fprintf(p->out, " %4u %12s", row->sum.waiting, age_text(range, &row->sum));
 	else
 		fprintf(p->out, " %4s %12s", "-", "-");
 	if (!narrow(p))
@@ -255,7 +261,7 @@ static void print_lock(struct page *p, const struct row *row, const struct locks
 	source->lock_name(set->members[0].lock, name, sizeof(name));
 	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ",
 		source->type_name(set->members[0].lock->id.type),
-		unit_seconds(lost, set->sum.lost_s),
+		unit_seconds(lost, change_lost(&set->sum)),
 		unit_seconds(longest, set->sum.longest_s > 0 ? change_longest(&set->sum) : NAN),
 		unit_count(acquired, change_acquired(&set->sum)), name);
 	for (uint32_t i = 0; i < set->n_members; i++) {
@@ -272,7 +278,7 @@ static void print_node(struct page *p, const struct row_node *n)
 
 	unit_clean(name, sizeof(name), p->f->model->nodes[n->node].name, 0);
 	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired ", name,
-		unit_seconds(lost, n->sum.lost_s),
+		unit_seconds(lost, change_lost(&n->sum)),
 		unit_seconds(longest, n->sum.longest_s > 0 ? change_longest(&n->sum) : NAN),
 		unit_count(acquired, change_acquired(&n->sum)));
 	if (n->sum.wrote || n->sum.read)
@@ -280,9 +286,9 @@ static void print_node(struct page *p, const struct row_node *n)
 			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
 			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
-		fprintf(p->out, " %swaits %s%s%s", on(p, ROLE_HOT),
-			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s), change_wish(&n->sum),
-			off(p));
+		fprintf(p->out, " %s%swaits %s%s%s", on(p, ROLE_HOT),
+			change_own_waits(&n->sum) ? "" : "another node ", age_text(age, &n->sum),
+			change_wish(&n->sum), off(p));
 	fprintf(p->out, "\n");
 }
 
@@ -438,7 +444,7 @@ static int print_directories(struct page *p)
 
 		unit_clean(clean, sizeof(clean), *one->path ? one->path : "no path known", 0);
 		if (one->sum.waiting)
-			unit_range(age, one->sum.oldest_s, one->sum.oldest_max_s);
+			age_text(age, &one->sum);
 		fprintf(
 		    p->out, "%s%s    %8s %8s %5s %4u %12s %5s %4u  %s%s\n",
 		    on(p, one->n_hot ? ROLE_HOT : ROLE_PLAIN), one->n_hot ? "*" : " ",

@@ -208,12 +208,30 @@ static void judge(struct parts *p, const struct frame *f, const struct check_rul
 	}
 }
 
+/*
+ * Returns whether a wait of a part may be longer than its limits allow, for all that the input
+ * proves.
+ */
+static bool may_be_worse(const struct part *part)
+{
+	const struct change *c = &part->sum;
+
+	return c->unproved &&
+	       !(c->oldest_max_s < part->warn.at[LIMIT_OLDEST] &&
+		 c->oldest_max_s < part->crit.at[LIMIT_OLDEST]) &&
+	       (isfinite(part->warn.at[LIMIT_OLDEST]) || isfinite(part->crit.at[LIMIT_OLDEST]));
+}
+
+/* Returns the status of all parts. Only what the input proves is OK. */
 static enum check_status worst_status(const struct parts *p)
 {
 	enum check_status worst = CHECK_OK;
 
 	for (size_t i = 0; i < p->n; i++)
 		worst = p->list[i].status > worst ? p->list[i].status : worst;
+	for (size_t i = 0; i < p->n && worst == CHECK_OK; i++)
+		if (may_be_worse(&p->list[i]))
+			return CHECK_UNKNOWN;
 	return worst;
 }
 
@@ -233,16 +251,17 @@ static bool is_in_worst(struct parts *p, const struct model *m, const struct row
 /*
  * Returns the row that the line names. The row is hot, its file system has the worst status, and
  * its wait is the oldest. If no request waits, the first hot row is named, because rows come in the
- * order of time lost.
+ * order of time lost. With the status UNKNOWN the row has a wait of which no age is proved.
  */
-static const struct row *worst(struct parts *p, const struct frame *f)
+static const struct row *worst(struct parts *p, const struct frame *f, enum check_status status)
 {
 	const struct row *best = NULL;
 
 	for (size_t i = 0; i < f->group->n_rows; i++) {
 		const struct row *row = &f->group->rows[i];
 
-		if (!row->hot || !is_in_worst(p, f->model, row))
+		if (!row->hot || !is_in_worst(p, f->model, row) ||
+		    (status == CHECK_UNKNOWN && !row->sum.unproved))
 			continue;
 		if (!best || row->sum.oldest_s * (row->sum.waiting > 0) >
 				 best->sum.oldest_s * (best->sum.waiting > 0))
@@ -279,12 +298,16 @@ static void put_part(FILE *out, const struct part *part)
 		fprintf(out, "lost %s%s/s", change_estimated(&part->sum) ? "~" : "",
 			unit_rate(lost, part->v[LIMIT_LOST]));
 	put_code(out, part, LIMIT_LOST);
-	if (part->sum.waiting)
+	if (!part->sum.waiting)
+		fputs(", no waits", out);
+	else if (change_age_known(&part->sum))
 		fprintf(out, ", %u waiting, the oldest %s", part->sum.waiting,
 			unit_range(age, part->sum.oldest_s, part->sum.oldest_max_s));
 	else
-		fputs(", no waits", out);
+		fprintf(out, ", %u waiting, since when is not known", part->sum.waiting);
 	put_code(out, part, LIMIT_OLDEST);
+	if (status_of(part, LIMIT_OLDEST) == CHECK_OK && may_be_worse(part))
+		fputs(" [AGE_UNKNOWN]", out);
 }
 
 static void put_silent(FILE *out, const struct frame *f, const struct part *part, bool several)
@@ -299,6 +322,34 @@ static void put_silent(FILE *out, const struct frame *f, const struct part *part
 		fprintf(out, " %s", node_state_names[n->state]);
 	}
 	put_code(out, part, LIMIT_SILENT);
+}
+
+/*
+ * Writes the first banner of each code, because --check tells what a screen warns of. If a limit is
+ * reached, the row tells what the state of the cluster means.
+ */
+static void put_banners(FILE *out, const struct banners *b, bool reached)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		bool skip = !b->code[i] || (reached && strcmp(b->code[i], "CLUSTER_STATE") == 0);
+
+		for (size_t j = 0; j < i && !skip; j++)
+			skip = b->code[j] && strcmp(b->code[j], b->code[i]) == 0;
+		if (skip)
+			continue;
+		fputs("; ", out);
+		put_text(out, b->text[i]);
+		fprintf(out, " [%s]", b->code[i]);
+	}
+}
+
+/* Returns whether a banner warns. */
+static bool banner_warns(const struct banners *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->code[i])
+			return true;
+	return false;
 }
 
 /* Writes the row with the code of its advice. Most sentences begin with the row's label. */
@@ -353,15 +404,18 @@ static void put_data(FILE *out, const struct part *part, int limit)
 enum check_status view_check(FILE *out, const struct frame *f, const struct check_rules *rules,
 			     const struct filter *filter)
 {
-	static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
+	static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 	enum check_status status;
 	const struct row *row;
-	bool any = false;
+	bool any = false, reached;
 	struct parts p;
 
 	judge(&p, f, rules, filter);
 	status = worst_status(&p);
-	row = worst(&p, f);
+	reached = status != CHECK_OK;
+	if (!reached && banner_warns(&f->model->banners))
+		status = CHECK_WARNING;
+	row = worst(&p, f, status);
 	fprintf(out, "O2TOP %s -", words[status]);
 	for (size_t i = 0; i < p.n; i++) {
 		if (!p.list[i].used)
@@ -375,6 +429,7 @@ enum check_status view_check(FILE *out, const struct frame *f, const struct chec
 		put_part(out, &p.list[i]);
 	}
 	put_silent(out, f, &p.list[0], p.n > 1);
+	put_banners(out, &f->model->banners, reached);
 	if (row)
 		put_row(out, f, row);
 	fputs(" |", out);
@@ -383,5 +438,5 @@ enum check_status view_check(FILE *out, const struct frame *f, const struct chec
 			put_data(out, &p.list[i], j);
 	put_data(out, &p.list[0], LIMIT_SILENT);
 	fputc('\n', out);
-	return fflush(out) || ferror(out) ? CHECK_UNKNOWN : status;
+	return fflush(out) || ferror(out) ? CHECK_NONE : status;
 }

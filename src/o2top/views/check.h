@@ -5,7 +5,7 @@
 #ifndef O2TOP_CHECK_H
 #define O2TOP_CHECK_H
 
-#include "o2top/rank/filter.h"
+#include "o2top/rank/rank.h"
 #include "view.h"
 
 enum limit { LIMIT_LOST, LIMIT_OLDEST, LIMIT_SILENT, LIMITS };
@@ -45,11 +45,18 @@ const char *check_take_limits(struct check_rules *rules, bool crit, char *text);
 /* Returns the first FS of the rules that is no lock space and no kind of file system, or NULL. */
 const char *check_unknown_fs(const struct check_rules *rules, const struct model *m);
 
-enum check_status { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
+enum check_status {
+	CHECK_OK,
+	CHECK_WARNING,
+	CHECK_CRITICAL,
+	CHECK_UNKNOWN,
+	CHECK_NONE, /* no line was written */
+};
 
 /*
  * Judges the rows of the frame, which are those that the filter chose. Writes the line. Returns the
- * status, CHECK_UNKNOWN if the line could not be written.
+ * status, CHECK_NONE if the line could not be written. The status is unknown, and not OK, if a wait
+ * may be longer than its limit for all that the input proves.
  */
 enum check_status view_check(FILE *out, const struct frame *f, const struct check_rules *rules,
 			     const struct filter *filter);

@@ -5,7 +5,7 @@
  * o2top uses the eight colours that every colour terminal has, so that the user's choice of them
  * holds. Red marks a present cost, yellow marks doubtful data, cyan and green mark information.
  */
-#include "colours.h"
+#include "view.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  * The number of sums is bounded: one for each machine and lock space. Processes come and go, so all
  * processes of a lock space share one sum.
  */
-#include "counters.h"
+#include "view.h"
 
 #include "o2top/base/grow.h"
 

@@ -7,16 +7,20 @@
  */
 #include "view.h"
 
-#include "csv_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
+#include "values.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Writes a value in quotes, with each quote doubled. */
-static void quoted(FILE *out, const char *s)
+/*
+ * Writes a value in quotes, with each quote doubled. A spreadsheet takes text that begins with one
+ * of these characters for a formula, and a foreign user chooses names of files. The apostrophe
+ * makes it text.
+ */
+static void quoted(FILE *out, const char *s, bool raw)
 {
 	char clean[4096];
 
@@ -24,6 +28,8 @@ static void quoted(FILE *out, const char *s)
 	 */
 	unit_clean_utf8(clean, sizeof(clean), s ? s : "", 0);
 	fputc('"', out);
+	if (!raw && *clean && strchr("=+-@", *clean))
+		fputc('\'', out);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"')
 			fputc('"', out);
@@ -32,9 +38,9 @@ static void quoted(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-void csv_text(FILE *out, const char *s)
+void csv_text(FILE *out, const char *s, bool raw)
 {
-	quoted(out, s);
+	quoted(out, s, raw);
 	fputc(',', out);
 }
 
@@ -54,7 +60,8 @@ void csv_whole(FILE *out, uint64_t v, bool known)
 		fputc(',', out);
 }
 
-static void csv_nodes(FILE *out, const struct frame *f, const struct row *row, bool writers)
+static void csv_nodes(FILE *out, const struct frame *f, const struct row *row, bool writers,
+		      bool raw)
 {
 	char list[2048] = "";
 	size_t n = 0;
@@ -63,10 +70,10 @@ static void csv_nodes(FILE *out, const struct frame *f, const struct row *row, b
 		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.256s", n ? " " : "",
 					      f->model->nodes[row->nodes[i].node].name);
-	csv_text(out, list);
+	csv_text(out, list, raw);
 }
 
-static void row_line(FILE *out, const struct frame *f, const struct row *row)
+static void row_line(FILE *out, const struct frame *f, const struct row *row, bool raw)
 {
 	const struct space *space = &f->model->spaces[row->space];
 	bool rates = !f->single && f->group->interval_s > 0;
@@ -75,17 +82,17 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	const char *kind = row_kind(row);
 
 	csv_number(out, f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
-	csv_text(out, f->label);
-	csv_text(out, row->section == SECTION_FILES ? "files" : "system");
+	csv_text(out, f->label, raw);
+	csv_text(out, row->section == SECTION_FILES ? "files" : "system", raw);
 	csv_whole(out, row->rank, true);
 	csv_whole(out, row->hot, true);
-	csv_text(out, space->source->name);
-	csv_text(out, space->name);
+	csv_text(out, space->source->name, raw);
+	csv_text(out, space->name, raw);
 	csv_whole(out, row->id.number, !row->id.class);
-	csv_text(out, row->path);
+	csv_text(out, row->path, raw);
 	row_label(f->model, row, false, label, sizeof(label));
-	csv_text(out, label);
-	csv_text(out, kind);
+	csv_text(out, label, raw);
+	csv_text(out, kind, raw);
 	csv_number(out, rates ? row->lost_per_s : NAN);
 	csv_whole(out, change_estimated(&row->sum), true);
 	csv_number(out, rates ? lost_share(row->lost_per_s, all) : NAN);
@@ -96,12 +103,12 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	csv_number(out, row->sum.longest_s > 0 ? change_longest(&row->sum) : NAN);
 	csv_number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
 	csv_number(out, row_hit_ratio(row));
-	csv_nodes(out, f, row, true);
-	csv_nodes(out, f, row, false);
+	csv_nodes(out, f, row, true, raw);
+	csv_nodes(out, f, row, false, raw);
 	csv_whole(out, row->size, row->size != UINT64_MAX);
-	csv_text(out, row->sentence);
+	csv_text(out, row->sentence, raw);
 	advise(f->model, row, advice, sizeof(advice));
-	quoted(out, advice);
+	quoted(out, advice, raw);
 	fputs("\r\n", out);
 }
 
@@ -118,7 +125,7 @@ int view_csv(FILE *out, const struct frame *f, const struct view_options *option
 
 		if (row->section == SECTION_FILES && options->length && row->rank > options->length)
 			continue;
-		row_line(out, f, row);
+		row_line(out, f, row, options->csv_raw);
 	}
 	errno = EIO;
 	return fflush(out) || ferror(out) ? -errno : 0;

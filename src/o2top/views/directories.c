@@ -2,8 +2,6 @@
 /*
  * directories.c - sums rows by directory, and adds each directory's time to those above it.
  */
-#include "directories.h"
-
 #include "sort.h"
 
 #include <errno.h>

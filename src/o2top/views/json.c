@@ -6,12 +6,10 @@
  */
 #include "view.h"
 
-#include "directories.h"
-#include "json_unprotected.h"
-#include "json_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
-#include "times_view.h"
+#include "sort.h"
+#include "values.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -71,9 +69,12 @@ json_t *json_whole(uint64_t v)
 
 static json_t *waits(const struct change *c)
 {
-	return json_pack("{s:I, s:o, s:o}", "waiting", (json_int_t)c->waiting, "oldest_wait_s",
-			 json_number_of(c->waiting ? c->oldest_s : NAN), "oldest_wait_max_s",
-			 json_number_of(c->waiting ? c->oldest_max_s : NAN));
+	bool known = c->waiting && (change_age_known(c) || !c->unproved);
+
+	return json_pack("{s:I, s:I, s:o, s:o}", "waiting", (json_int_t)c->waiting, "demanded",
+			 (json_int_t)c->demanded, "oldest_wait_s",
+			 json_number_of(known ? c->oldest_s : NAN), "oldest_wait_max_s",
+			 json_number_of(known ? c->oldest_max_s : NAN));
 }
 
 static void json_add(json_t *object, const char *key, json_t *value)
@@ -81,15 +82,27 @@ static void json_add(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value);
 }
 
-/* Returns the fields that a row, each of its LockSets and each of its nodes have. */
-static json_t *json_numbers(const struct change *c)
+/* Returns whether the frame has a length, so that rates and counts of it are known. */
+static bool json_rates(const struct frame *f)
 {
+	return !f->single && f->group->interval_s > 0;
+}
+
+static json_t *json_rate(const struct frame *f, double v)
+{
+	return json_number_of(json_rates(f) ? v : NAN);
+}
+
+/* Returns the fields that a row, each of its LockSets and each of its nodes have. */
+static json_t *json_numbers(const struct frame *f, const struct change *c)
+{
+	bool counted = json_rates(f) && !isnan(change_acquired(c));
 	json_t *o = waits(c);
 
-	json_add(o, "wait_s", json_number_of(c->lost_s));
+	json_add(o, "wait_s", json_number_of(change_lost(c)));
 	json_add(o, "estimated", json_boolean(change_estimated(c)));
 	json_add(o, "longest_wait_s", json_number_of(change_longest(c)));
-	json_add(o, "acquired", json_integer((json_int_t)c->acquired));
+	json_add(o, "acquired", counted ? json_integer((json_int_t)c->acquired) : json_null());
 	json_add(o, "requests",
 		 c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
 	return o;
@@ -97,8 +110,11 @@ static json_t *json_numbers(const struct change *c)
 
 static json_t *node_names(const struct frame *f, const struct row *row, bool writers)
 {
-	json_t *a = json_array();
+	json_t *a;
 
+	if (isnan(change_acquired(&row->sum)))
+		return json_null();
+	a = json_array();
 	for (uint32_t i = 0; i < row->n_nodes; i++)
 		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
 			json_array_append_new(
@@ -114,7 +130,7 @@ static json_t *locks(const struct frame *f, const struct row *row)
 	for (uint32_t i = 0; i < row->n_locksets; i++) {
 		const struct lockset *set_of = &row->locksets[i];
 		const struct lock *lock = set_of->members[0].lock;
-		json_t *o = json_numbers(&set_of->sum), *nodes = json_array();
+		json_t *o = json_numbers(f, &set_of->sum), *nodes = json_array();
 		char name[64];
 
 		source->lock_name(lock, name, sizeof(name));
@@ -171,10 +187,10 @@ static json_t *row_nodes(const struct frame *f, const struct row *row)
 
 	for (uint32_t i = 0; i < row->n_nodes; i++) {
 		const struct row_node *n = &row->nodes[i];
-		json_t *o = json_numbers(&n->sum);
+		json_t *o = json_numbers(f, &n->sum);
 
 		json_add(o, "name", json_text_of(f->model->nodes[n->node].name));
-		json_add(o, "wait_s_per_s", json_number_of(n->lost_per_s));
+		json_add(o, "wait_s_per_s", json_rate(f, n->lost_per_s));
 		json_add(o, "wrote", json_boolean(n->sum.wrote));
 		json_add(o, "read", json_boolean(n->sum.read));
 		json_add(o, "processes", json_processes(f, row, n->node));
@@ -207,7 +223,7 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 {
 	const struct space *space = &f->model->spaces[row->space];
 	double all = f->group->totals.lost_per_s;
-	json_t *o = json_numbers(&row->sum);
+	json_t *o = json_numbers(f, &row->sum);
 	char advice[ADVICE_MAX], kind[64];
 	const char *code;
 
@@ -223,9 +239,9 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "other_paths", json_text_of(row->links));
 	json_add(o, "within", json_text_of(row->within));
 	json_add(o, "size", row->size == UINT64_MAX ? json_null() : json_whole(row->size));
-	json_add(o, "wait_s_per_s", json_number_of(row->lost_per_s));
-	json_add(o, "share", json_number_of(lost_share(row->lost_per_s, all)));
-	json_add(o, "mean_wait_s", json_number_of(row_mean(row)));
+	json_add(o, "wait_s_per_s", json_rate(f, row->lost_per_s));
+	json_add(o, "share", json_rate(f, lost_share(row->lost_per_s, all)));
+	json_add(o, "mean_wait_s", json_rate(f, row_mean(row)));
 	times_json(&row->times, o);
 	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
 	json_add(o, "writers", node_names(f, row, true));
@@ -265,10 +281,10 @@ static json_t *json_nodes(const struct frame *f)
 static json_t *json_totals(const struct frame *f)
 {
 	const struct totals *t = &f->group->totals;
-	json_t *o = json_numbers(&t->sum);
+	json_t *o = json_numbers(f, &t->sum);
 
-	json_add(o, "wait_s_per_s", json_number_of(t->lost_per_s));
-	json_add(o, "acquired_per_s", json_number_of(t->acquired_per_s));
+	json_add(o, "wait_s_per_s", json_rate(f, t->lost_per_s));
+	json_add(o, "acquired_per_s", json_rate(f, t->acquired_per_s));
 	json_add(o, "rows", json_integer((json_int_t)t->rows));
 	json_add(o, "hot", json_integer((json_int_t)t->hot));
 	json_add(o, "locks", json_integer((json_int_t)t->locks));
@@ -309,12 +325,12 @@ static json_t *directory_list(const struct frame *f)
 	}
 	for (size_t i = 0; i < d.n && a; i++) {
 		const struct directory *one = &d.list[i];
-		json_t *o = json_numbers(&one->sum);
+		json_t *o = json_numbers(f, &one->sum);
 
 		json_add(o, "path", *one->path ? json_text_of(one->path) : json_null());
-		json_add(o, "wait_s_per_s", json_number_of(one->lost_per_s));
-		json_add(o, "under_wait_s_per_s", json_number_of(one->under_per_s));
-		json_add(o, "share", json_number_of(lost_share(one->under_per_s, all)));
+		json_add(o, "wait_s_per_s", json_rate(f, one->lost_per_s));
+		json_add(o, "under_wait_s_per_s", json_rate(f, one->under_per_s));
+		json_add(o, "share", json_rate(f, lost_share(one->under_per_s, all)));
 		json_add(o, "rows", json_integer(one->n_rows));
 		json_add(o, "hot_rows", json_integer(one->n_hot));
 		json_array_append_new(a, o);

@@ -2,9 +2,9 @@
 /*
  * json_unprotected.c - the list of unprotected files in the JSON of a frame.
  */
-#include "json_unprotected.h"
+#include "values.h"
 
-#include "o2top/model/unprotected.h"
+#include "o2top/model/waits.h"
 
 static json_t *text_or_null(const char *text)
 {

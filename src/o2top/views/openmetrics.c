@@ -17,7 +17,7 @@
  */
 #include "view.h"
 
-#include "counters.h"
+#include "o2top/base/own_file.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
 
@@ -100,8 +100,7 @@ static void metrics_totals(const struct exposition *e)
 	one(e, "longest_wait_seconds", "seconds",
 	    "The longest wait that ended in the last frame or lasts.", change_longest(&t->sum));
 	one(e, "hot_files", NULL,
-	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.",
-	    (double)t->hot);
+	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.", (double)t->hot);
 	one(e, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
 	one(e, "problems", NULL, "Input of the last frame that o2top could not use.",
 	    (double)f->problems->count);
@@ -326,30 +325,21 @@ int view_openmetrics(FILE *out, const struct frame *f, const struct counters *co
 int view_textfile(const char *path, const struct frame *f, const struct counters *counters,
 		  const struct view_options *options)
 {
-	char *beside;
-	FILE *out;
-	int fd, err;
+	struct own_new new;
+	FILE *out = NULL;
+	/* the new name does not end in .prom, because node_exporter reads files that do */
+	int err = own_begin(&new, path, 0);
 
-	/* the name does not end in .prom, because node_exporter reads files that do */
-	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
-		return -ENOMEM;
-	fd = mkostemp(beside, O_CLOEXEC);
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	err = out ? 0 : -errno;
+	if (!err && !(out = fdopen(new.fd, "w")))
+		err = -errno;
 	if (out) {
+		new.fd = -1;
 		err = view_openmetrics(out, f, counters, options);
 		/* all users may read the file, because the collector does not run as root */
-		if (!err && fchmod(fd, 0644) < 0)
+		if (!err && fchmod(fileno(out), 0644) < 0)
 			err = -errno;
 		if (fclose(out) && !err)
 			err = -errno;
-		if (!err && rename(beside, path) < 0)
-			err = -errno;
-	} else if (fd >= 0) {
-		close(fd);
 	}
-	if (err && fd >= 0)
-		unlink(beside);
-	free(beside);
-	return err;
+	return own_replace(&new, err);
 }

@@ -5,7 +5,7 @@
 #include "summary.h"
 
 #include "o2top/base/grow.h"
-#include "o2top/rank/describe.h"
+#include "o2top/rank/rank.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,9 @@
  */
 #include "summary.h"
 
-#include "csv_values.h"
-#include "json_values.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
+#include "values.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -221,21 +220,21 @@ static int json_write(FILE *out, const struct summary *s, const struct model *m,
 /* ---- CSV ----------------------------------------------------------------------------------- */
 
 static void csv_row(FILE *out, const struct summary *s, const struct summary_row *r,
-		    const struct model *m)
+		    const struct model *m, bool raw)
 {
 	const struct space *space = &m->spaces[r->row.space];
 	const struct change *c = &r->row.sum;
 	char label[LABEL_MAX];
 
 	row_label(m, &r->row, false, label, sizeof(label));
-	csv_text(out, r->row.section == SECTION_FILES ? "files" : "system");
+	csv_text(out, r->row.section == SECTION_FILES ? "files" : "system", raw);
 	csv_whole(out, r->row.rank, true);
-	csv_text(out, space->source->name);
-	csv_text(out, space->name);
+	csv_text(out, space->source->name, raw);
+	csv_text(out, space->name, raw);
 	csv_whole(out, r->row.id.number, !r->row.id.class);
-	csv_text(out, r->row.path);
-	csv_text(out, label);
-	csv_text(out, row_kind(&r->row));
+	csv_text(out, r->row.path, raw);
+	csv_text(out, label, raw);
+	csv_text(out, row_kind(&r->row), raw);
 	csv_number(out, c->lost_s);
 	csv_whole(out, change_estimated(c), true);
 	csv_number(out, share_of(s, &r->row));
@@ -259,7 +258,7 @@ static void csv_write(FILE *out, const struct summary *s, const struct model *m,
 	      out);
 	for (size_t i = 0; i < s->n; i++)
 		if (summary_shows(&s->rows[i], o))
-			csv_row(out, s, &s->rows[i], m);
+			csv_row(out, s, &s->rows[i], m, o->csv_raw);
 }
 
 int summary_write(FILE *out, const struct summary *s, enum summary_form form, const struct model *m,

@@ -2,10 +2,9 @@
 /*
  * times_view.c - prints the percentiles and the phases of a row's waits.
  */
-#include "times_view.h"
+#include "values.h"
 
 #include "o2top/base/units.h"
-#include "o2top/base/words.h"
 
 #include <math.h>
 #include <stdbool.h>

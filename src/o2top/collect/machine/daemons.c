@@ -2,7 +2,7 @@
 /*
  * daemons.c - runs the tools of corosync and dlm_controld beside the agent's own work.
  */
-#include "daemons.h"
+#include "this_machine.h"
 
 #include "o2top/base/clock.h"
 

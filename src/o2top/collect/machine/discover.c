@@ -2,7 +2,7 @@
 /*
  * discover.c - lists the nodes of o2cb, of corosync.conf, or of the DLM's addresses.
  */
-#include "discover.h"
+#include "mounts.h"
 
 #include "tree.h"
 

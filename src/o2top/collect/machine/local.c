@@ -12,13 +12,9 @@
 #include "mounts.h"
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
-#include "o2top/collect/kinds.h"
-#include "once.h"
 #include "paths_find.h"
-#include "plocks.h"
 #include "processes.h"
 #include "this_machine.h"
-#include "tracing.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -160,7 +156,10 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 		tracing_start(&l->tracing);
 	err = tree_spaces(l->debugfs, &l->node.spaces, &l->node.n_spaces);
 	if (err == -EACCES || err == -EPERM)
-		problem(problems, l->debugfs, 0, "%s: run o2top as root", strerror(-err));
+		problem(problems, l->debugfs, 0, "%s: %s", strerror(-err),
+			geteuid() ? "run o2top as root"
+				  : "root is refused, too; see lockdown of the kernel, or the "
+				    "limits of this container or service");
 	else if (err)
 		return err;
 	else
@@ -294,9 +293,9 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 	if (gethostname(l->host, sizeof(l->host) - 1) || !*l->host)
 		strcpy(l->host, "localhost");
 	if (l->here && !roots->no_paths)
-		paths_start(&l->finder);
+		paths_start(&l->finder, l->mountinfo, true);
 	if (l->here)
-		paths_start(&l->watcher);
+		paths_start(&l->watcher, l->mountinfo, false);
 	l->trace = roots->trace;
 	if (l->here)
 		tracing_begin(&l->tracing, l->debugfs);

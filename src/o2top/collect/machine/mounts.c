@@ -69,7 +69,8 @@ static bool mounts_take_line(void *arg, const char *line, size_t len, size_t num
 	(void)complete;
 	if (!dash)
 		return true;
-	scan_word(&s, &word);
+	if (!scan_u32(&s, &mount.id))
+		return true;
 	scan_char(&s, ' ');
 	scan_word(&s, &word);
 	if (!scan_char(&s, ' ') || !scan_u32(&s, &mount.major) || !scan_char(&s, ':') ||

@@ -2,7 +2,7 @@
 /*
  * once.c - keeps the texts of small files and DLM dumps until the next sample.
  */
-#include "once.h"
+#include "this_machine.h"
 
 #include "o2top/base/grow.h"
 #include "o2top/collect/lines.h"

@@ -2,9 +2,11 @@
 /*
  * paths_find.c - the steps of a search; the first asks no file system, the others ask little.
  */
-#include "paths_impl.h"
+#include "paths_find.h"
 
+#include "mounts.h"
 #include "o2top/base/clock.h"
+#include "o2top/base/hash.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -25,8 +27,7 @@ bool finding_parse(struct finding *f, const char *request)
 	char items[PATHS_REQUEST_MAX], *rest, *one;
 
 	f->n = 0;
-	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, items, f->mount) != 3 ||
-	    *f->mount != '/')
+	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, items, f->mount) != 3)
 		return false;
 	/* A lock table has a colon in its name, and a UUID has none. */
 	f->gfs2 = strchr(f->space, ':') != NULL;
@@ -42,6 +43,28 @@ bool finding_parse(struct finding *f, const char *request)
 	return f->n > 0;
 }
 
+bool finding_is_mounted(struct finding *f)
+{
+	enum fs_kind fs = f->gfs2 ? FS_GFS2 : FS_OCFS2;
+	const struct mount *at = NULL;
+	struct mounts mounts;
+
+	f->n_ids = 0;
+	if (mounts_read(&mounts, f->mountinfo))
+		return false;
+	/* The mount that was made last hides the others. */
+	for (size_t i = 0; i < mounts.n; i++)
+		if (mounts.list[i].fs == fs && strcmp(mounts.list[i].point, f->mount) == 0)
+			at = &mounts.list[i];
+	/* A bind mount shows the same files. */
+	for (size_t i = 0; at && i < mounts.n && f->n_ids < MOUNT_IDS_MOST; i++)
+		if (mounts.list[i].fs == fs && mounts.list[i].major == at->major &&
+		    mounts.list[i].minor == at->minor)
+			f->ids[f->n_ids++] = mounts.list[i].id;
+	mounts_free(&mounts);
+	return at;
+}
+
 struct item *finding_item(struct finding *f, uint64_t inode)
 {
 	for (size_t i = 0; i < f->n; i++)
@@ -50,21 +73,11 @@ struct item *finding_item(struct finding *f, uint64_t inode)
 	return NULL;
 }
 
-/* Returns FNV-1a of a text. */
-static uint64_t known_hash_of(const char *text)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 /* A path may hold any byte. Bytes that would end the line are escaped, unlike by find -printf. */
 void finding_tell(struct finding *f, struct item *item, const char *path)
 {
 	char line[2 * PATH_MAX + 512];
-	uint64_t hash = known_hash_of(path);
+	uint64_t hash = hash_more(HASH_FIRST, path, strlen(path));
 	size_t n;
 
 	for (unsigned i = 0; i < item->found; i++)
@@ -104,37 +117,61 @@ static bool below(const char *path, const char *mount)
 
 /* ---- open files ---------------------------------------------------------------------------- */
 
-/* Reads "ino:	32272" of a descriptor. Returns 0 if the kernel does not say. */
-static uint64_t inode_of(const char *path)
+/* A descriptor's inode and mount. */
+struct fd_info {
+	uint64_t inode; /* 0: the kernel does not say */
+	bool here;      /* its mount is one of this file system on this machine */
+};
+
+/* Reads "mnt_id:	28" and "ino:	32272" of a descriptor. */
+static struct fd_info info_of(const struct finding *f, const char *path)
 {
-	char text[2048], *at;
+	char text[2048], *ino, *mount;
+	struct fd_info info = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	unsigned long id;
 
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, "\nino:");
-	return at ? strtoull(at + 5, NULL, 10) : 0;
+	ino = strstr(text, "\nino:");
+	mount = strstr(text, "\nmnt_id:");
+	info.inode = ino ? strtoull(ino + 5, NULL, 10) : 0;
+	id = mount ? strtoul(mount + 8, NULL, 10) : 0;
+	for (size_t i = 0; mount && i < f->n_ids; i++)
+		info.here |= f->ids[i] == id;
+	return info;
 }
 
+/* Reads the target of a link. Returns false if its path is not below the mount point. */
+static bool target_of(const struct finding *f, const char *link, char target[PATH_MAX])
+{
+	ssize_t n = readlink(link, target, PATH_MAX - 1);
+
+	target[n > 0 ? n : 0] = '\0';
+	/* A deleted file has no path. */
+	return below(target, f->mount) && !strstr(target, " (deleted)");
+}
+
+/*
+ * Looks at a descriptor. A process in a mount namespace of its own may have any file at this path,
+ * so the mount of the descriptor counts as well.
+ */
 static void look_at(struct finding *f, const char *process, const char *number)
 {
-	char path[PATH_MAX + 600], target[PATH_MAX];
+	char link[PATH_MAX + 600], path[PATH_MAX + 600], target[PATH_MAX], again[PATH_MAX];
+	struct fd_info info;
 	struct item *item;
-	uint64_t inode;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
-	n = readlink(path, target, sizeof(target) - 1);
-	target[n > 0 ? n : 0] = '\0';
-	/* A file of another file system may have the same number. A deleted file has no path. */
-	if (!below(target, f->mount) || strstr(target, " (deleted)"))
+	snprintf(link, sizeof(link), "%s/%s/fd/%s", f->proc, process, number);
+	if (!target_of(f, link, target))
 		return;
 	snprintf(path, sizeof(path), "%s/%s/fdinfo/%s", f->proc, process, number);
-	inode = inode_of(path);
-	item = inode ? finding_item(f, inode) : NULL;
-	if (item && lacks(f, item))
+	info = info_of(f, path);
+	item = info.inode && info.here ? finding_item(f, info.inode) : NULL;
+	/* The process may have opened another file as this number meanwhile. */
+	if (item && lacks(f, item) && target_of(f, link, again) && strcmp(target, again) == 0)
 		finding_tell(f, item, target);
 }
 
@@ -356,13 +393,22 @@ static void by_parent(struct finding *f, const struct item *item)
 		each_entry(fd, name_it, &n);
 }
 
-/* Returns the inode of the mount point, 0 if it is not known. No file system is asked. */
-static uint64_t root_of(const struct finding *f)
+bool finding_open_mount(struct finding *f)
 {
+	struct fd_info info;
 	char path[64];
 
+	f->mount_fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->mount_fd < 0)
+		return false;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", f->mount_fd);
-	return f->mount_fd >= 0 ? inode_of(path) : 0;
+	info = info_of(f, path);
+	f->root = info.inode;
+	if (info.here)
+		return true;
+	close(f->mount_fd);
+	f->mount_fd = -1;
+	return false;
 }
 
 void paths_ladder(struct finding *f)
@@ -374,14 +420,17 @@ void paths_ladder(struct finding *f)
 		left += lacks(f, &f->items[i]);
 	if (!left || f->open_files_only)
 		return;
-	f->mount_fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->root = root_of(f);
+	if (!finding_open_mount(f))
+		return;
+	/* the root has no name in a directory */
+	for (size_t i = 0; i < f->n; i++)
+		if (f->items[i].inode == f->root && lacks(f, &f->items[i]))
+			finding_tell(f, &f->items[i], f->mount);
 	for (size_t i = 0; i < f->n; i++)
 		if (lacks(f, &f->items[i]))
 			by_handle(f, finding_item(f, f->items[i].inode));
 	for (size_t i = 0; i < f->n; i++)
 		if (lacks(f, &f->items[i]))
 			by_parent(f, &f->items[i]);
-	if (f->mount_fd >= 0)
-		close(f->mount_fd);
+	close(f->mount_fd);
 }

@@ -7,7 +7,7 @@
  * process that sleeps in the kernel is left behind, and dies when it wakes. Until then its file
  * system is not asked, and only open files are found there. All processes end with the helper.
  */
-#include "paths_impl.h"
+#include "paths_find.h"
 
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
@@ -32,13 +32,15 @@ struct walk {
 };
 
 /* Processes that were left behind in the kernel, and their lock spaces. */
-enum { LEFT_MOST = 16, DIES_MS = 100 };
+enum { LEFT_MOST = 16, DIES_MS = 100, FINDERS_MOST = 4 };
 static struct left_behind {
 	pid_t pid; /* 0 none */
 	char space[NAME_MAX + 1];
 } left_behind[LEFT_MOST];
 
 static struct finding_left *shared;
+static const char *mountinfo; /* of this machine */
+static bool may_walk;
 
 static void tell_tasks(struct finding *f)
 {
@@ -130,9 +132,10 @@ static pid_t helper_start(const char *request, int out, void (*work)(struct find
 	f = (struct finding){.out = out,
 			     .mount_fd = -1,
 			     .proc = proc ? proc : "/proc",
+			     .mountinfo = mountinfo,
 			     .left = shared,
 			     .open_files_only = hangs(request)};
-	if (work == tell_tasks || finding_parse(&f, request))
+	if (work == tell_tasks || (finding_parse(&f, request) && finding_is_mounted(&f)))
 		work(&f);
 	_exit(0);
 }
@@ -163,6 +166,12 @@ static bool wants_walk(const char *request)
 		if (f.items[i].flags & PATHS_FULL)
 			return true;
 	return false;
+}
+
+/* Ends a search that this program was not started for. A viewer may then ask another node. */
+static void refuse_walk(const char *request, int out)
+{
+	dprintf(out, "walked %.*s 0 0\n", (int)strcspn(request, " "), request);
 }
 
 /* Begins a search if none goes on. The request comes again as long as an inode is not found. */
@@ -241,7 +250,9 @@ static void serve(int in, int out)
 		reap();
 		run_one(request, out);
 		pass_on(&walk, out);
-		if (wants_walk(request))
+		if (wants_walk(request) && !may_walk)
+			refuse_walk(request, out);
+		else if (wants_walk(request))
 			begin_walk(&walk, request);
 		pass_on(&walk, out);
 		reap();
@@ -265,7 +276,35 @@ static void reset_signals(void)
 			signal(number, SIG_DFL);
 }
 
-void paths_start(struct paths_finder *f)
+/*
+ * This process's ends of the pipes to the helpers. A helper that is started later inherits them,
+ * and would keep an earlier helper alive.
+ */
+static struct {
+	int to, from;
+} ends[FINDERS_MOST] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+
+/* Puts the ends of one helper in the place of another's; -1 is none. */
+static void keep_ends(int old_to, int old_from, int to, int from)
+{
+	for (size_t i = 0; i < FINDERS_MOST; i++)
+		if (ends[i].to == old_to && ends[i].from == old_from) {
+			ends[i].to = to;
+			ends[i].from = from;
+			return;
+		}
+}
+
+static void close_other_ends(void)
+{
+	for (size_t i = 0; i < FINDERS_MOST; i++)
+		if (ends[i].to >= 0) {
+			close(ends[i].to);
+			close(ends[i].from);
+		}
+}
+
+void paths_start(struct paths_finder *f, const char *mounts, bool whole)
 {
 	int to[2], from[2];
 	pid_t parent = getpid();
@@ -286,6 +325,7 @@ void paths_start(struct paths_finder *f)
 		reset_signals();
 		close(to[1]);
 		close(from[0]);
+		close_other_ends();
 		/* The helper must not keep a connection or a pipe open, nor write to one. */
 		for (int fd = 0; fd <= 2; fd++) {
 			int null = open("/dev/null", O_RDWR);
@@ -294,18 +334,22 @@ void paths_start(struct paths_finder *f)
 			if (null != fd)
 				close(null);
 		}
+		mountinfo = mounts;
+		may_walk = whole;
 		serve(to[0], from[1]);
 	}
 	close(to[0]);
 	close(from[1]);
 	f->to = to[1];
 	f->from = from[0];
+	keep_ends(-1, -1, f->to, f->from);
 	fcntl(f->to, F_SETFL, O_NONBLOCK);
 	f->gone = f->pid < 0;
 }
 
 void paths_stop(struct paths_finder *f)
 {
+	keep_ends(f->to, f->from, -1, -1);
 	if (f->to >= 0)
 		close(f->to);
 	if (f->from >= 0)

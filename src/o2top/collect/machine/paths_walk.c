@@ -9,7 +9,7 @@
  * The walk works at most a fifth of the time. After reading a directory it pauses four times as
  * long.
  */
-#include "paths_impl.h"
+#include "paths_find.h"
 
 #include "mounts.h"
 #include "o2top/base/clock.h"
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAUSE = 4, DEPTH_MOST = 1000 };
+enum { PAUSE = 4, DEPTH_MOST = 1000, PIECE_NAMES = 1024 };
 
 struct walking {
 	struct finding *f;
@@ -82,18 +82,24 @@ static void take_entry(struct walking *w, int fd, const struct dirent *e, int de
 	w->path[len] = '\0';
 }
 
-/*
- * Reads one directory, and closes fd. It reads all names first, so that only the directories above
- * stay open.
- */
-static void walk_into(struct walking *w, int fd, int depth)
+/* Names of a directory, as they are read, a piece at a time. */
+struct piece {
+	struct dirent *list[PIECE_NAMES];
+	int n;
+};
+
+/* Reads the next names. A directory may have more of them than memory has room for. */
+static void read_piece(struct walking *w, DIR *dir, struct piece *p)
 {
 	double began = now_s(), took;
-	struct dirent **names = NULL;
-	int n = scandirat(fd, ".", &names, NULL, NULL);
+	struct dirent *e, *copy;
 
+	p->n = 0;
+	while (p->n < PIECE_NAMES && (e = readdir(dir)) && (copy = malloc(e->d_reclen))) {
+		memcpy(copy, e, e->d_reclen);
+		p->list[p->n++] = copy;
+	}
 	took = now_s() - began;
-	w->directories++;
 	progress(w, false);
 	if (took > 0)
 		nanosleep(
@@ -101,13 +107,33 @@ static void walk_into(struct walking *w, int fd, int depth)
 			.tv_sec = (time_t)(PAUSE * took),
 			.tv_nsec = (long)(1e9 * (PAUSE * took - (double)(time_t)(PAUSE * took)))},
 		    NULL);
-	for (int i = 0; i < n; i++) {
-		if (w->left)
-			take_entry(w, fd, names[i], depth);
-		free(names[i]);
-	}
-	free(names);
-	close(fd);
+}
+
+/*
+ * Walks through one directory, and closes fd. A piece of names is read before the directories in it
+ * are opened. The directories above stay open, each with a piece.
+ */
+static void walk_into(struct walking *w, int fd, int depth)
+{
+	struct piece *p = malloc(sizeof(*p));
+	DIR *dir = fdopendir(fd);
+
+	w->directories++;
+	do {
+		if (!p || !dir)
+			break;
+		read_piece(w, dir, p);
+		for (int i = 0; i < p->n; i++) {
+			if (w->left)
+				take_entry(w, fd, p->list[i], depth);
+			free(p->list[i]);
+		}
+	} while (p->n && w->left);
+	if (dir)
+		closedir(dir);
+	else
+		close(fd);
+	free(p);
 }
 
 /* ---- OCFS2's own tool ---------------------------------------------------------------------- */
@@ -115,11 +141,10 @@ static void walk_into(struct walking *w, int fd, int depth)
 /* Returns the device that is mounted there, which the caller frees, or NULL if it is not known. */
 static char *walk_find_device(const struct finding *f)
 {
-	char path[PATH_MAX], *device = NULL;
+	char *device = NULL;
 	struct mounts mounts;
 
-	snprintf(path, sizeof(path), "%s/self/mountinfo", f->proc);
-	if (mounts_read(&mounts, path) == 0)
+	if (mounts_read(&mounts, f->mountinfo) == 0)
 		for (size_t i = 0; i < mounts.n && !device; i++)
 			if (mounts.list[i].fs == FS_OCFS2 &&
 			    strcmp(mounts.list[i].point, f->mount) == 0 &&
@@ -214,18 +239,15 @@ static bool from_disk(struct walking *w)
 void paths_walk(struct finding *f)
 {
 	struct walking w = {.f = f};
-	int fd;
 
 	setpriority(PRIO_PROCESS, 0, 19);
 	for (size_t i = 0; i < f->n; i++)
 		w.left +=
 		    is_wanted(&f->items[i]) && finding_item(f, f->items[i].inode) == &f->items[i];
 	progress(&w, false);
-	if (!from_disk(&w)) {
-		fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!from_disk(&w) && finding_open_mount(f)) {
 		strcpy(w.path, f->mount);
-		if (fd >= 0)
-			walk_into(&w, fd, 0);
+		walk_into(&w, f->mount_fd, 0);
 	}
 	progress(&w, true);
 }

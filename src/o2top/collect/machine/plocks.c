@@ -5,7 +5,7 @@
  * The number at the begin of a line is left out, because the kernel counts anew in each listing. So
  * a lock that stays is an unchanged line, which neither a connection nor a recording repeats.
  */
-#include "plocks.h"
+#include "this_machine.h"
 
 #include "mounts.h"
 

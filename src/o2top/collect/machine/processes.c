@@ -4,6 +4,7 @@
  */
 #include "processes.h"
 
+#include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
 #include "o2top/base/grow.h"
 
@@ -20,13 +21,18 @@
 #include <time.h>
 #include <unistd.h>
 
+struct part {
+	const struct glock__found_space *space;
+	const struct glock__found_node *node;
+};
+
 /* A node: a process, and its part in each of its spaces. */
 struct process {
 	char name[64];
 	pid_t pid;
 	uint64_t started, pid_namespace;
 	struct space_sample *spaces;
-	struct glock__found_node **parts; /* one for each space */
+	struct part *parts; /* one for each space */
 	size_t n_spaces;
 	enum glock__condition condition; /* the worst condition of its parts */
 	const char *why;
@@ -101,10 +107,10 @@ static char *space_name(const struct glock__find_spaces *s, const struct glock__
 }
 
 static int add_part(struct processes *p, const struct glock__found_space *space,
-		    struct glock__found_node *node)
+		    const struct glock__found_node *node)
 {
 	struct process *one = process_of(p, node);
-	struct glock__found_node **parts;
+	struct part *parts;
 	struct space_sample *spaces;
 	char *name = space_name(&p->survey, space);
 
@@ -118,7 +124,7 @@ static int add_part(struct processes *p, const struct glock__found_space *space,
 		free(name);
 		return -ENOMEM;
 	}
-	parts[one->n_spaces] = node;
+	parts[one->n_spaces] = (struct part){space, node};
 	spaces[one->n_spaces++] = (struct space_sample){.fs = FS_GLOCK, .name = name};
 	if (node->condition != GLOCK__NODE_OK) {
 		one->condition = node->condition;
@@ -246,7 +252,8 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 }
 
 /* Prints a process's part of a space into memory, to be read from there. */
-static int print_node(const struct process *one, struct glock__found_node *part, int *fd)
+static int print_node(const struct process *one, const struct glock__found_node *part,
+		      struct glock__peek *peek, int *fd)
 {
 	FILE *f;
 	int err;
@@ -260,7 +267,7 @@ static int print_node(const struct process *one, struct glock__found_node *part,
 		return err;
 	}
 	fprintf(f, "N 1 %ld [%s]\n", (long)one->pid, part->command);
-	err = glock__peek_read(part->peek, print_glock, f, NULL);
+	err = glock__peek_read(peek, print_glock, f, NULL);
 	if (fclose(f) && !err)
 		err = -EIO;
 	if (!err && lseek(*fd, 0, SEEK_SET) < 0)
@@ -270,21 +277,39 @@ static int print_node(const struct process *one, struct glock__found_node *part,
 	return err;
 }
 
+/* Opens what a process publishes, with the capabilities for this only while it opens. */
+static int open_published(const struct processes *p, const struct part *part,
+			  struct glock__peek **peek)
+{
+	int err = caps_raise(true), lowered;
+
+	if (!err)
+		err = glock__found_open(&p->survey, part->space, part->node, peek);
+	lowered = caps_raise(false);
+	if (err || !lowered)
+		return err;
+	glock__peek_close(*peek);
+	return lowered;
+}
+
 int processes_open(const struct processes *p, const struct node_sample *node,
 		   const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	for (size_t i = 0; p && i < p->n; i++) {
 		const struct process *one = &p->list[i];
 		size_t j = (size_t)(space - one->spaces);
+		struct glock__peek *peek;
 		int err, fd;
 
 		if (node->name != one->name || !space || j >= one->n_spaces)
 			continue;
 		if (kind != FILE_NODE)
 			return -ENOENT;
-		if (!one->parts[j]->peek)
-			return one->parts[j]->error;
-		err = print_node(one, one->parts[j], &fd);
+		err = open_published(p, &one->parts[j], &peek);
+		if (err)
+			return err;
+		err = print_node(one, one->parts[j].node, peek, &fd);
+		glock__peek_close(peek);
 		if (err)
 			return err;
 		input_open_fd(in, fd, one->name);

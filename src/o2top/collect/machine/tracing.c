@@ -2,10 +2,9 @@
 /*
  * tracing.c - makes, starts and removes o2top's instance in tracefs.
  */
-#include "tracing.h"
+#include "this_machine.h"
 
 #include "base/kernel_file.h"
-#include "this_machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

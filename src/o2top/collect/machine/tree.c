@@ -6,7 +6,7 @@
 
 #include "o2top/base/grow.h"
 #include "o2top/base/scan.h"
-#include "o2top/collect/kinds.h"
+#include "o2top/collect/collect.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * in the same order on both sides. A unit that moved past others counts as new, and costs its text,
  * no more.
  */
-#include "delta_parts.h"
+#include "delta.h"
 
 #include "o2top/base/grow.h"
 
@@ -18,7 +18,7 @@
 
 static bool same_shape(const char *a, size_t n, const char *b, size_t m)
 {
-	struct words x = {a, a + n, false}, y = {b, b + m, false};
+	struct word_walk x = {a, a + n, false}, y = {b, b + m, false};
 	const char *word;
 	char c, d;
 	size_t len;
@@ -37,7 +37,8 @@ static bool same_shape(const char *a, size_t n, const char *b, size_t m)
 
 static void write_words(const struct unit *old, const char *text, size_t len, struct delta *out)
 {
-	struct words x = {old->text, old->text + old->len, false}, y = {text, text + len, false};
+	struct word_walk x = {old->text, old->text + old->len, false},
+			 y = {text, text + len, false};
 	const char *a, *b;
 	size_t n, m, gap = 0;
 	uint64_t u, v;

@@ -14,7 +14,33 @@
 #ifndef O2TOP_DELTA_H
 #define O2TOP_DELTA_H
 
-#include "o2top/collect/pack.h"
+#include "o2top/collect/parcel.h"
+
+#include <stdbool.h>
+
+/* ---- parts.c: the files of a rotated recording: FILE is the newest one, FILE.1 the one before. */
+
+/* The most files of a set. Replay opens all of them. */
+enum { PARTS_MOST = 100 };
+
+/* Returns the name of the ith file of a set, 0 for the newest. NULL: no memory. Free it. */
+char *part_name(const char *path, unsigned i);
+
+/*
+ * Returns whether a file begins as a recording does. A file that is missing or empty is one, too,
+ * if a recording was rotated before it.
+ */
+bool is_recording(const char *path);
+/*
+ * Renames FILE to FILE.1, FILE.1 to FILE.2 and so on in the folder that own_folder() opened, and
+ * keeps `keep` files, a new FILE counted. A missing file ends the renaming, so that an interrupted
+ * rotation loses no file. Returns 0, -EEXIST if a file in the way is no recording of this user, or
+ * another negative errno. *name is then the path of the file in the way, which the caller frees; it
+ * may be NULL.
+ */
+int parts_rotate(int folder, const char *path, unsigned keep, char **name);
+
+/* ---- delta.c. */
 
 struct unit;
 
@@ -52,5 +78,38 @@ int delta_write(struct known *k, const char *text, size_t len, struct delta *out
  * more.
  */
 int delta_read(struct known *k, struct undelta *in, char **text, size_t *len);
+
+/* ---- delta_parts.c: units and words: the common base of writing and reading a delta. */
+
+struct unit {
+	char *text;
+	uint32_t len;
+	uint32_t hash; /* of its name */
+};
+
+enum run { RUN_SAME, RUN_GONE, RUN_EDIT, RUN_NEW, RUN_END, RUNS };
+
+/* A unit that is longer than this becomes two. */
+enum { UNIT_LONGEST = 1 << 20 };
+
+/* Returns the length of the unit at the beginning of a text; 0 at the text's end. */
+size_t unit_length(const char *text, size_t len);
+/* Returns the hash of a unit's name. */
+uint32_t unit_hash(const char *text, size_t len);
+int unit_set_text(struct unit *u, const char *text, size_t len);
+/* Adds an empty unit. NULL: no memory. */
+struct unit *known_add(struct known *k);
+/* Moves the units up to `until` over as absent ones. Returns 0 or -ENOMEM. */
+int known_pass(struct known *to, struct known *from, size_t *at, size_t until);
+
+struct word_walk {
+	const char *at, *end;
+	bool done;
+};
+
+/* Finds the next word and, behind it, one separator or the end. */
+bool words_next(struct word_walk *w, const char **word, size_t *len, char *separator);
+/* Returns whether a word is a number that would be printed again in the same way. */
+bool word_number(const char *word, size_t len, uint64_t *v);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * delta_parts.c - units and words, as the writer and the reader of a delta use them.
  */
-#include "delta_parts.h"
+#include "delta.h"
 
 #include "o2top/base/grow.h"
 
@@ -113,7 +113,7 @@ static bool is_separator(char c)
 	return is_blank(c) || c == '\n' || c == ':' || c == '/' || c == ',';
 }
 
-bool words_next(struct words *w, const char **word, size_t *len, char *separator)
+bool words_next(struct word_walk *w, const char **word, size_t *len, char *separator)
 {
 	if (w->done)
 		return false;

@@ -4,8 +4,8 @@
  */
 #include "frames.h"
 
+#include "delta.h"
 #include "o2top/base/grow.h"
-#include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,11 @@ static const char frame_magic[4] = "o2tF";
 
 enum { FILE_HEAD = 24, FRAME_HEAD = 24, LEVEL = 6 };
 
-/* A sample unpacks to at most this size, because a damaged head must not take all memory. */
-#define PAYLOAD_LARGEST ((unsigned long long)1 << 33)
+/*
+ * Bounds of unpacking, because a damaged or forged frame must not take all memory: the window, and
+ * the size as a multiple of the packed one. The recordings of the tests shrink to a tenth.
+ */
+enum { WINDOW_LOG = 23, UNPACK_RATIO = 1024, PAYLOAD_LEAST = 1 << 16 };
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
@@ -353,33 +356,63 @@ int frames_open_memory(struct frames *f, const void *bytes, size_t size, const c
 	return err;
 }
 
+/*
+ * Unpacks a payload as a stream. Memory grows with the unpacked bytes and never by the size that
+ * the payload's head claims. Returns 0, -EBADMSG or -ENOMEM. The caller frees out->dst after an
+ * error, too.
+ */
+static int unpack_stream(ZSTD_DCtx *zstd, const void *packed, size_t length, ZSTD_outBuffer *out)
+{
+	const size_t most = PAYLOAD_LEAST + UNPACK_RATIO * length;
+	ZSTD_inBuffer in = {packed, length, 0};
+	size_t left = 1;
+
+	if (ZSTD_isError(ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, WINDOW_LOG)))
+		return -ENOMEM;
+	while (left) {
+		size_t before = in.pos + out->pos, room = out->size ? 2 * out->size : PAYLOAD_LEAST;
+		char *more;
+
+		if (out->pos == out->size) {
+			if (room > most + 1)
+				room = most + 1;
+			more = out->pos > most ? NULL : realloc(out->dst, room);
+			if (!more)
+				return out->pos > most ? -EBADMSG : -ENOMEM;
+			out->dst = more;
+			out->size = room;
+		}
+		left = ZSTD_decompressStream(zstd, out, &in);
+		/* a step without progress: the stream ends too early */
+		if (ZSTD_isError(left) || (left && in.pos + out->pos == before))
+			return -EBADMSG;
+	}
+	return in.pos == length && out->pos <= most ? 0 : -EBADMSG;
+}
+
 int frames_read(const struct frames *f, size_t i, unsigned char **payload, size_t *size)
 {
 	const struct frame_place *place = &f->list[i];
-	unsigned long long whole;
 	void *packed = malloc(place->length ? place->length : 1);
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	ZSTD_outBuffer out = {NULL, 0, 0};
 	ssize_t n;
-	int err = packed ? 0 : -ENOMEM;
+	int err = packed && zstd ? 0 : -ENOMEM;
 
-	*payload = NULL;
 	if (!err) {
 		n = read_at(f, place->part, packed, place->length, place->offset);
 		err = n < 0 ? (int)n : (size_t)n < place->length ? -EBADMSG : 0;
 	}
-	whole = err ? 0 : ZSTD_getFrameContentSize(packed, place->length);
-	if (!err && (whole == ZSTD_CONTENTSIZE_UNKNOWN || whole == ZSTD_CONTENTSIZE_ERROR ||
-		     whole > PAYLOAD_LARGEST))
-		err = -EBADMSG;
-	if (!err && !(*payload = malloc((size_t)whole + 1)))
-		err = -ENOMEM;
-	if (!err && ZSTD_isError(ZSTD_decompress(*payload, (size_t)whole, packed, place->length)))
-		err = -EBADMSG;
+	if (!err)
+		err = unpack_stream(zstd, packed, place->length, &out);
+	ZSTD_freeDCtx(zstd);
 	free(packed);
 	if (err) {
-		free(*payload);
-		*payload = NULL;
+		free(out.dst);
+		out.dst = NULL;
 	}
-	*size = (size_t)whole;
+	*payload = out.dst;
+	*size = out.pos;
 	return err;
 }
 
@@ -426,47 +459,39 @@ static int start_file(int fd)
  * Prepares a file for appending, and cuts the bytes behind the last whole frame away. Behind a
  * frame that was cut off, a reader would not find the next one at once.
  */
-static int continue_file(int fd, const char *path)
+static int continue_file(int fd, uint64_t size)
 {
 	struct problems problems = {0};
 	unsigned char head[FILE_HEAD];
-	struct frames f;
-	int err = frames_open(&f, path, &problems);
+	struct frames f = {.fds = {fd}, .n_fds = 1};
+	int err = add_part(&f, 0, size, "", &problems);
 
-	if (!err) {
-		if (read_at(&f, 0, head, sizeof(head), 0) == FILE_HEAD &&
-		    frames_get(head + 16, 4) != FRAMES_FORMAT)
-			err = -EPROTO;
-		else if (ftruncate(fd, (off_t)f.end) < 0)
-			err = -errno;
-		frames_close(&f);
-	}
+	if (!err && read_at(&f, 0, head, sizeof(head), 0) == FILE_HEAD &&
+	    frames_get(head + 16, 4) != FRAMES_FORMAT)
+		err = -EPROTO;
+	else if (!err && ftruncate(fd, (off_t)f.end) < 0)
+		err = -errno;
+	f.n_fds = 0; /* the caller closes fd */
+	frames_close(&f);
 	problems_clear(&problems);
 	return err;
 }
 
-int frames_create(int *out, const char *path)
+int frames_prepare(int fd, uint64_t *size)
 {
 	struct stat st;
-	int err, fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	int err;
 
-	if (fd < 0)
-		return -errno;
 	/* A file system without locks is no reason to record nothing. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		err = -EWOULDBLOCK;
-	else if (fstat(fd, &st) < 0)
+		return -EWOULDBLOCK;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	err = st.st_size ? continue_file(fd, (uint64_t)st.st_size) : start_file(fd);
+	if (!err && fstat(fd, &st) < 0)
 		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EBADMSG;
-	else
-		err = st.st_size ? continue_file(fd, path) : start_file(fd);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	*out = fd;
-	return 0;
+	*size = (uint64_t)st.st_size;
+	return err;
 }
 
 ssize_t frames_append(int fd, enum frame_kind kind, int64_t time_us, const struct pack *payload)

@@ -11,12 +11,11 @@
 #include "record.h"
 
 #include "delta.h"
+#include "frames.h"
+#include "o2top/base/clock.h"
 #include "o2top/base/grow.h"
-#include "o2top/base/sample_time.h"
-#include "o2top/base/seconds.h"
-#include "o2top/collect/kinds.h"
-#include "record_file.h"
-#include "streams.h"
+#include "o2top/collect/collect.h"
+#include "paths_kept.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -52,6 +51,7 @@ struct recorder {
 	struct copy **copies;
 	size_t n_copies, room;
 	struct streams streams;
+	struct paths_kept paths;
 	bool need_key;
 	uint64_t key_bytes, delta_bytes;
 	unsigned deltas;
@@ -192,6 +192,36 @@ static int pack_file(struct recorder *r, const struct copy *c, struct pack *meta
 	return delta_write(known, (const char *)c->bytes.data, c->bytes.n, out);
 }
 
+/*
+ * Puts all paths that the nodes have found so far in place of those that came with this sample,
+ * because a replay may begin later. A path that is not kept costs the replay a name, no more.
+ */
+static void keep_paths(struct recorder *r)
+{
+	for (size_t i = 0; i < r->sample.n_nodes; i++) {
+		const struct node_sample *node = &r->sample.nodes[i];
+		const struct buffer *kept;
+		struct copy *copy = NULL;
+
+		for (size_t j = 0; j < r->n_copies; j++)
+			if (r->copies[j]->node == i && r->copies[j]->kind == FILE_PATHS &&
+			    is_best(r, j))
+				copy = r->copies[j];
+		if (!node->present || (copy && copy->open))
+			continue;
+		kept = paths_kept_add(&r->paths, node->name,
+				      copy ? (const char *)copy->bytes.data : "",
+				      copy ? copy->bytes.n : 0);
+		if (kept && !copy)
+			copy = new_copy(r, node, NULL, FILE_PATHS);
+		if (!kept || !copy)
+			continue;
+		pack_free(&copy->bytes);
+		copy->error = 0;
+		pack_bytes(&copy->bytes, kept->data, kept->len);
+	}
+}
+
 static int pack_sample(struct recorder *r, struct pack *meta, struct delta *out)
 {
 	int err = 0;
@@ -255,6 +285,7 @@ static int write_sample(struct recorder *r, struct problems *problems)
 	}
 	if (key)
 		streams_forget(&r->streams);
+	keep_paths(r);
 	n = pack_sample(r, &meta, &d);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		pack_number(&all, columns[i]->n);
@@ -369,6 +400,7 @@ static void recorder_close(struct collector *collector)
 		r->inner->ops->close(r->inner);
 	forget_copies(r);
 	free(r->copies);
+	paths_kept_free(&r->paths);
 	streams_free(&r->streams);
 	pthread_mutex_destroy(&r->lock);
 	record_file_close(&r->file);

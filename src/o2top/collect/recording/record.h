@@ -5,9 +5,9 @@
 #ifndef O2TOP_RECORD_H
 #define O2TOP_RECORD_H
 
-#include "o2top/base/banners.h"
+#include "delta.h"
+#include "o2top/base/problems.h"
 #include "o2top/collect/collect.h"
-#include "parts.h"
 
 /* A file, and the files before it. */
 struct record_options {

@@ -4,7 +4,9 @@
  *
  * The size is checked before a frame, so a file exceeds its limit by one frame at most.
  */
-#include "record_file.h"
+#include "frames.h"
+
+#include "o2top/base/own_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,46 +31,76 @@ static const char *why(int err)
 	case -EWOULDBLOCK:
 		return "another o2top records into this file: give another name";
 	default:
-		return strerror(-err);
+		return own_why(err);
 	}
 }
 
+/* Opens the folder anew, because the old one may have been removed. */
+static int open_folder(struct record_file *f)
+{
+	if (f->folder >= 0)
+		close(f->folder);
+	f->folder = own_folder(f->path);
+	return f->folder < 0 ? f->folder : 0;
+}
+
+/*
+ * Opens the file in its folder. Only a folder that was removed is looked for by its path again, as
+ * in own_folder().
+ */
 static int open_file(struct record_file *f)
 {
-	struct stat st;
-	int err = frames_create(&f->fd, f->path);
+	int err = f->folder < 0 ? open_folder(f) : 0;
 
-	if (err) {
+	if (err)
+		return err;
+	f->fd = own_open(f->folder, own_name(f->path), 0600);
+	if (f->fd == -ENOENT && !open_folder(f))
+		f->fd = own_open(f->folder, own_name(f->path), 0600);
+	if (f->fd < 0) {
+		err = f->fd;
 		f->fd = -1;
 		return err;
 	}
-	if (fstat(f->fd, &st) < 0) {
-		err = -errno;
+	err = frames_prepare(f->fd, &f->size);
+	if (err)
 		shut(f);
-		return err;
-	}
-	f->size = (uint64_t)st.st_size;
-	return 0;
+	return err;
 }
 
-/* Returns whether another program cut the file, appended to it, or removed its last name. */
-static bool was_changed(const struct record_file *f)
+/*
+ * Looks after an open file. If another program cut it or appended to it, prepares it again, by its
+ * descriptor. A file without a name is shut. Returns 1 if the next frame must be a key, 0, or a
+ * negative errno.
+ */
+static int look_after(struct record_file *f)
 {
 	struct stat st;
+	int err;
 
-	return fstat(f->fd, &st) < 0 || (uint64_t)st.st_size != f->size || !st.st_nlink;
+	if (fstat(f->fd, &st) < 0 || !st.st_nlink) {
+		shut(f);
+		return 0;
+	}
+	if ((uint64_t)st.st_size == f->size)
+		return 0;
+	err = frames_prepare(f->fd, &f->size);
+	if (err)
+		shut(f);
+	return err ? err : 1;
 }
 
 static int rotate(struct record_file *f, struct problems *problems)
 {
 	char *in_the_way;
-	int err = parts_rotate(f->path, f->keep, &in_the_way);
+	int err = parts_rotate(f->folder, f->path, f->keep, &in_the_way);
 
 	if (!err)
 		shut(f);
 	else if (err == -EEXIST)
 		problem(problems, in_the_way ? in_the_way : f->path, 0,
-			"not a recording, so o2top does not rotate the files: move it away");
+			"not a recording of this user, so o2top does not rotate the files: move it "
+			"away");
 	else
 		problem(problems, f->path, 0, "the file cannot be renamed: %s", strerror(-err));
 	free(in_the_way);
@@ -77,26 +109,22 @@ static int rotate(struct record_file *f, struct problems *problems)
 
 int record_file_ready(struct record_file *f, struct problems *problems)
 {
-	bool key = false;
-	int err;
+	int err = 0, key = 0;
 
-	if (f->fd >= 0 && (f->again || was_changed(f)))
+	if (f->fd >= 0 && f->again)
 		shut(f);
 	f->again = false;
+	if (f->fd >= 0)
+		key = look_after(f);
+	err = key < 0 ? key : 0;
 	/* The first pass may open a full file, and then rotate it. */
-	while (f->fd < 0 || (f->limit && f->size >= f->limit)) {
-		key = true;
-		if (f->fd >= 0) {
-			err = rotate(f, problems);
-		} else {
-			err = open_file(f);
-			if (err)
-				problem(problems, f->path, 0, "%s", why(err));
-		}
-		if (err)
-			return err;
+	while (!err && (f->fd < 0 || (f->limit && f->size >= f->limit))) {
+		key = 1;
+		err = f->fd >= 0 ? rotate(f, problems) : open_file(f);
 	}
-	return key;
+	if (err && f->fd < 0)
+		problem(problems, f->path, 0, "%s", why(err));
+	return err ? err : key;
 }
 
 ssize_t record_file_append(struct record_file *f, enum frame_kind kind, int64_t time_us,
@@ -117,8 +145,11 @@ int record_file_open(struct record_file *f, const struct record_options *o,
 {
 	int err;
 
-	*f = (struct record_file){
-	    .path = strdup(o->path), .limit = o->limit, .keep = o->keep ? o->keep : 1, .fd = -1};
+	*f = (struct record_file){.path = strdup(o->path),
+				  .limit = o->limit,
+				  .keep = o->keep ? o->keep : 1,
+				  .fd = -1,
+				  .folder = -1};
 	err = f->path ? open_file(f) : -ENOMEM;
 	if (err)
 		problem(problems, o->path, 0, "%s", why(err));
@@ -128,6 +159,9 @@ int record_file_open(struct record_file *f, const struct record_options *o,
 void record_file_close(struct record_file *f)
 {
 	shut(f);
+	if (f->folder >= 0)
+		close(f->folder);
+	f->folder = -1;
 	free(f->path);
 	f->path = NULL;
 }

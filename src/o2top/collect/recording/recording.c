@@ -5,9 +5,11 @@
  * A recording is folders SAMPLE/NODE/..., or a single sample's or node's folder. It can also be
  * single files of one node, to show or to compare. Only files that o2top knows are opened.
  */
-#include "o2top/base/sample_time.h"
+#include "o2top/base/clock.h"
+#include "o2top/collect/archive/archive.h"
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"
+#include "same_node.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 struct place {
 	char *path; /* NULL: the node is missing from this sample */
 	bool single, empty;
+	bool named; /* its path names the node */
 	enum file_kind kind;
 	char space[256];   /* single: the lock space, by the folder that holds the file */
 	size_t label_from; /* messages show the path from here on */
@@ -39,6 +42,7 @@ struct recording {
 	struct node_sample *sample;
 	char *const *only;
 	size_t n_only;
+	bool one_node; /* the user says that files without a name of a node are of one node */
 };
 
 static bool recording_wanted(const struct recording *r, const char *node)
@@ -285,7 +289,8 @@ static const char *file_names(const char *path, struct place *place, char *node,
 	    (strcmp(fs, "ocfs2") != 0 && strcmp(fs, "gfs2") != 0) ||
 	    !folder_above(path, 1, place->space, sizeof(place->space)))
 		return "node";
-	return folder_above(path, 3, node, size) ? node : "node";
+	place->named = folder_above(path, 3, node, size);
+	return place->named ? node : "node";
 }
 
 /*
@@ -340,6 +345,16 @@ static int recording_add_file(struct recording *r, const char *path, struct prob
 			"node, or one file at a time",
 			before->path, before->kind != place.kind ? "kind" : "lock space");
 		return -EINVAL;
+	}
+	if (before && before->single && !place.named && !r->one_node &&
+	    may_be_two_nodes(before->path, path, place.kind)) {
+		problem(problems, path, 0,
+			"may be of another node than %s, because no line proves that both are of "
+			"one: add --recording if they are two times of one node; else name each "
+			"node by folders: NODE/%s/NAME/%s",
+			before->path, place.kind == FILE_LOCKING_STATE ? "ocfs2" : "gfs2",
+			kind_names[place.kind]);
+		return -EXDEV;
 	}
 	if (!in_last_step(r, node))
 		err = add_step(r, "");
@@ -487,17 +502,36 @@ static int add_path(struct recording *r, const char *given, struct problems *pro
 	return err;
 }
 
-int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
-		      size_t n_only, struct problems *problems)
+/* Opens archives and texts. If none has a known form, the message tells how a good dump is made. */
+static int open_archive(struct collector **out, char *const *paths, size_t n_paths,
+			char *const *only, size_t n_only, struct problems *problems)
 {
-	struct recording *r = calloc(1, sizeof(*r));
-	int err = r ? 0 : -ENOMEM;
+	int err = collect_archive(out, paths, n_paths, only, n_only, problems);
 
+	if (err == -ENOMSG)
+		problem(problems, paths[0], 0,
+			"no known form of locks in it; run on each node: o2top --collect FILE, or "
+			"without o2top there: o2top --collect-script | ssh NODE sh >FILE");
+	return err == -ENOMSG || err == -ENODATA ? -EINVAL : err;
+}
+
+int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
+		      size_t n_only, bool one_node, struct problems *problems)
+{
+	struct recording *r;
+	int err;
+
+	for (size_t i = 0; i < n_paths; i++)
+		if (is_archive(paths[i]))
+			return open_archive(out, paths, n_paths, only, n_only, problems);
+	r = calloc(1, sizeof(*r));
+	err = r ? 0 : -ENOMEM;
 	if (r) {
 		r->collector.ops = &recording_ops;
 		r->collector.replay = &recording_replay;
 		r->only = only;
 		r->n_only = n_only;
+		r->one_node = one_node;
 	}
 	for (size_t i = 0; i < n_paths && !err; i++)
 		err = add_path(r, paths[i], problems);

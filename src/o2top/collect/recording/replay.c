@@ -13,8 +13,7 @@
 #include "delta.h"
 #include "frames.h"
 #include "o2top/base/grow.h"
-#include "o2top/collect/kinds.h"
-#include "streams.h"
+#include "o2top/collect/collect.h"
 
 #include <errno.h>
 #include <fcntl.h>

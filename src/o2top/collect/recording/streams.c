@@ -2,7 +2,7 @@
 /*
  * streams.c - the known texts of all files of a recording, found by node, lock space and kind.
  */
-#include "streams.h"
+#include "frames.h"
 
 #include "delta.h"
 

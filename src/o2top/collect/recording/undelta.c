@@ -5,7 +5,7 @@
  * A recording may be damaged or made to do harm. The reader believes no length that exceeds the
  * rest of the recording.
  */
-#include "delta_parts.h"
+#include "delta.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static int read_word(struct undelta *in, bool literal, const char *old, size_t l
 /* Reads an old unit with some words changed. */
 static int read_words(struct undelta *in, uint64_t first, struct unit *u)
 {
-	struct words w = {u->text, u->text + u->len, false};
+	struct word_walk w = {u->text, u->text + u->len, false};
 	struct pack out = {0};
 	const char *word;
 	uint64_t gap = first;

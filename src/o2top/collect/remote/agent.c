@@ -6,16 +6,13 @@
  * environment. It holds no file open between requests and has no capability. The path finders,
  * which the agent starts first, do the work that needs a capability.
  */
-#include "agent.h"
+#include "cluster.h"
 
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
-#include "o2top/base/complain.h"
-#include "o2top/collect/machine/daemons.h"
+#include "o2top/base/problems.h"
 #include "o2top/collect/machine/paths_find.h"
-#include "o2top/collect/machine/plocks.h"
 #include "o2top/collect/machine/this_machine.h"
-#include "o2top/collect/machine/tracing.h"
 #include "o2top/collect/parcel.h"
 #include "processes_far.h"
 
@@ -52,7 +49,7 @@ struct agent {
 	struct daemons daemons;
 	struct processes *processes;
 	char processes_from[96]; /* the stamp before the processes were read */
-	bool failed; /* the output has no reader any more, or there is no memory */
+	bool failed;             /* the output has no reader any more, or there is no memory */
 };
 
 /* ---- output -------------------------------------------------------------------------------- */
@@ -450,6 +447,9 @@ static void answer(struct agent *a)
 		machine_each(&a->roots, dumps, a, path);
 		tasks(a);
 	}
+	/* The viewer does the same at the end of this sample. */
+	if (a->what == 'S')
+		lines_drop_unused(&a->pools);
 	print(a, "%s Z %s\n", a->nonce, agent_stamp(a, now));
 	agent_flush(a);
 }
@@ -481,14 +481,15 @@ static void end(int signal)
 	ended = 1;
 }
 
-int agent_run(void)
+int agent_run(bool whole)
 {
 	static const int ends[] = {SIGTERM, SIGHUP, SIGINT};
 	struct agent a = {.roots = machine_roots(), .own_clock = !getenv("O2TOP_PROC")};
-	char line[REQUEST_MAX];
+	char line[REQUEST_MAX], mountinfo[PATH_MAX];
 
-	paths_start(&a.finder);
-	paths_start(&a.watcher);
+	machine_place(mountinfo, "%s/self/mountinfo", a.roots.proc);
+	paths_start(&a.finder, mountinfo, whole);
+	paths_start(&a.watcher, mountinfo, false);
 	if (caps_drop_for_good(CAPS_NONE)) {
 		complain("the agent cannot give up its capabilities: capset(2) was refused");
 		return 2;

@@ -8,7 +8,6 @@
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/base/seconds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,15 +93,14 @@ static int cluster_ask(struct collector *collector)
 		c->asked = true;
 		c->first_answer = 0;
 		/*
-		 * A slow node is not waited for. Its sample is taken all the same if it comes in
-		 * time.
+		 * A slow node is not waited for, unless the user gave a limit. Its sample is taken
+		 * all the same if it comes in time.
 		 */
 		for (size_t i = 0; i < c->n; i++)
 			c->members[i].waits_for_it =
-			    c->taken
-				? c->members[i].state == CONNECTION_READY && !c->members[i].busy &&
-				      c->members[i].latency_s <= c->grace_s
-				: true;
+			    !c->taken ||
+			    (c->members[i].state == CONNECTION_READY && !c->members[i].busy &&
+			     (c->answer_limit_s > 0 || c->members[i].latency_s <= c->grace_s));
 	}
 	pthread_mutex_unlock(&c->lock);
 	cluster_wake(c);
@@ -405,6 +403,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 	if (c->ready < 0 || pipe2(c->wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	c->interval_s = o->interval_s;
+	c->answer_limit_s = o->answer_limit_s;
 	c->grace_s = CLUSTER_GRACE_S;
 	c->processes = o->processes;
 	c->trace = o->trace;
@@ -419,6 +418,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 		return -ENOMEM;
 	c->how = (struct connection_how){.ssh = c->ssh,
 					 .sample_limit = o->sample_limit,
+					 .whole = o->whole,
 					 .no_agent = o->no_agent,
 					 .self = c->self};
 	for (size_t i = 0; i < o->n_nodes; i++) {

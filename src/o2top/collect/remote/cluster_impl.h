@@ -35,9 +35,9 @@ struct member {
 	struct connection link; /* the thread's own */
 	unsigned asked;         /* the round in which it was asked last */
 	double asked_at;
-	bool busy;      /* an answer is due */
-	bool dump_due;  /* an answer to D is due */
-	bool paths_due; /* an answer to P is due */
+	bool busy;       /* an answer is due */
+	bool dump_due;   /* an answer to D is due */
+	bool paths_due;  /* an answer to P is due */
 	bool paths_next; /* a waiting P goes before the next sample */
 
 	/* under the lock */
@@ -70,9 +70,11 @@ struct cluster {
 	struct connection_how how;
 	char *ssh, *mount_point, *self;
 	double interval_s;
-	double grace_s; /* the time that a frame waits for nodes; CLUSTER_GRACE_S or more */
+	double
+	    answer_limit_s; /* a frame waits so long for each node that works; 0: grace_s alone */
+	double grace_s;     /* the time that a frame waits for nodes; CLUSTER_GRACE_S or more */
 	struct processes_wanted processes;
-	bool has_fs;          /* a node has had a cluster file system */
+	bool has_fs; /* a node has had a cluster file system */
 	bool trace;
 	struct member *members;
 	struct node_sample *nodes; /* of the members */

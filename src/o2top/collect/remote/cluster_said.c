@@ -7,7 +7,7 @@
  */
 #include "cluster_impl.h"
 
-#include "o2top/base/seconds.h"
+#include "o2top/base/clock.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/machine/tree.h"
 
@@ -213,10 +213,11 @@ void cluster_tell_absence(const struct cluster *c, struct node_sample *node, str
 	node->silent_s = silent;
 	if (m->state == CONNECTION_READY) {
 		/* A node that was not asked cannot be stale. */
-		node->state =
-		    m->busy && silent > stale_s && silent > stale_intervals * c->interval_s
-			? NODE_STALE
-			: NODE_SLOW;
+		bool stale = silent > stale_s && silent > stale_intervals * c->interval_s;
+
+		/* the user said how long an answer may take */
+		stale |= c->answer_limit_s > 0 && silent >= c->answer_limit_s;
+		node->state = m->busy && stale ? NODE_STALE : NODE_SLOW;
 		clock_text(since, m->last_real_us);
 		if (node->state == NODE_STALE)
 			set_why(m, "connected, but no sample since %s", since);

@@ -8,7 +8,6 @@
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/base/seconds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +32,8 @@ double cluster_frame_due(const struct cluster *c)
 		waits |= m->waits_for_it;
 		any |= m->state != CONNECTION_WAITING;
 	}
+	if (c->answer_limit_s > 0 && waits)
+		return c->round_at + c->answer_limit_s;
 	if (!waits && (c->first_answer > 0 || !any || c->taken))
 		return 0;
 	if (c->first_answer > 0)

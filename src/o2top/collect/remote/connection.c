@@ -4,7 +4,7 @@
  */
 #include "connection.h"
 
-#include "agent.h"
+#include "cluster.h"
 #include "node_sh.h"
 
 #include <errno.h>
@@ -123,7 +123,8 @@ static int start_child(struct connection *c, int fds[3][2])
 		       "sh",
 		       NULL};
 	char *own[] = {"sh", "-c", NULL, "sh", (char *)c->node, "sh", NULL};
-	char *here[] = {(char *)c->how->self, "--agent", NULL};
+	char *here[] = {(char *)c->how->self, c->how->whole ? "--paths=full" : "--agent",
+			c->how->whole ? "--agent" : NULL, NULL};
 	char *command = NULL;
 	int err;
 
@@ -179,10 +180,11 @@ static int greet(struct connection *c)
 				 "export PATH LC_ALL\n");
 	if (c->how->no_agent)
 		return err ? err : send_text(c, "echo \"$N plain\"\n");
-	return err ? err
-		   : send_text(c, "case $(o2top --agent-check 2>/dev/null </dev/null) in "
-				  "\"" AGENT_PROTOCOL "\") echo \"$N agent\"; exec o2top --agent;; "
-				  "*) echo \"$N plain\";; esac\n");
+	err = err ? err
+		  : send_text(c, "case $(o2top --agent-check 2>/dev/null </dev/null) in "
+				 "\"" AGENT_PROTOCOL "\") echo \"$N agent\"; exec o2top ");
+	err = err ? err : send_text(c, c->how->whole ? "--paths=full " : "");
+	return err ? err : send_text(c, "--agent;; *) echo \"$N plain\";; esac\n");
 }
 
 static void connection_say(struct connection *c, const char *words)

@@ -21,6 +21,7 @@ enum { CONNECTION_FDS = 3, WORDS_MAX = 240 };
 struct connection_how {
 	const char *ssh;     /* the user's command instead of ssh, or NULL */
 	size_t sample_limit; /* bytes; 0 for the usual limit */
+	bool whole;          /* agents may search whole file systems for paths */
 	bool no_agent;       /* only sh, also where o2top is installed */
 	const char *self;    /* this program, for the machine that o2top runs on */
 };

@@ -168,6 +168,8 @@ paths() {
 	*[!0-9:,]* | '') return 0 ;;
 	esac
 	begin paths ''
+	# A process in a mount namespace of its own has any file at any path.
+	mounts=$(sed -nE 's/^([0-9]+) .* - (ocfs2|gfs2) .*/\1/p' "$P/self/mountinfo" 2>/dev/null | tr '\n' ' ')
 	any=$(printf '%s\n' "$2" | sed 's/:[0-9:]*//g; s/,/|/g')
 	grep -lsE "^ino:[[:space:]]*($any)\$" "$P"/[0-9]*/fdinfo/* | while read -r f; do
 		path=$(readlink "${f%/fdinfo/*}/fd/${f##*/}") || continue
@@ -177,9 +179,16 @@ paths() {
 		"${3%/}"/*) ;;
 		*) continue ;;
 		esac
+		number='' mount=''
 		while read -r key value; do
-			[ "$key" != ino: ] || printf '%s %s 0 %s\n' "$1" "$value" "$path"
+			case $key in
+			ino:) number=$value ;;
+			mnt_id:) mount=$value ;;
+			esac
 		done 2>/dev/null <"$f"
+		case " $mounts" in
+		*" $mount "*) printf '%s %s 0 %s\n' "$1" "$number" "$path" ;;
+		esac
 	done | sort -u | head -n 100
 	end 0 ''
 }

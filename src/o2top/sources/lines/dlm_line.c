@@ -39,6 +39,13 @@ static bool scan_rsb_name(struct scan *s, struct dlm_rsb_line *o)
 	return scan_done(s);
 }
 
+bool dlm_is_heading(const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	return scan_text(&s, "rsb ptr ");
+}
+
 const char *dlm_rsb_parse(struct dlm_rsb_line *o, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);

@@ -9,9 +9,38 @@
 #ifndef O2TOP_DLM_LINE_H
 #define O2TOP_DLM_LINE_H
 
+#include "o2top/model/shot.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- o2dlm_line.c: the lines of o2cb's DLM in debugfs: o2dlm/DOMAIN/locking_state.
+ *
+ * fs/ocfs2/dlm/dlmdebug.c prints a block for each lock resource. The block has the resource's name,
+ * its state and the locks that this node knows of. The master knows all of them.
+ */
+
+enum o2dlm_what { O2DLM_OTHER, O2DLM_NAME, O2DLM_RESOURCE, O2DLM_LOCK };
+enum o2dlm_queue { O2DLM_GRANTED, O2DLM_CONVERTING, O2DLM_BLOCKED };
+
+struct o2dlm_line {
+	enum o2dlm_what what;
+	struct lock_id id; /* NAME */
+	int owner;         /* LRES: the master's number; 255 not known */
+	bool recovering;
+	enum o2dlm_queue queue; /* LOCK */
+	int type, convert;      /* modes; -1 none */
+	int node;
+};
+
+/*
+ * Parses a line. Returns NULL, or the reason why the line is wrong. A line of another kind is
+ * OTHER.
+ */
+const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len);
+
+/* ---- dlm_line.c. */
 
 enum { DLM_NAME_MAX = 64 };
 
@@ -47,6 +76,11 @@ struct dlm_lkb_line {
 	uint64_t since_ns, bast_ns;
 };
 
+/*
+ * Returns whether a line names the columns: "rsb ptr nodeid first_lkid flags ...". Kernels from
+ * 6.12 on begin the dump with it. Older ones begin with "version rsb 1.1 lvb 1.1 lkb 1.1".
+ */
+bool dlm_is_heading(const char *line, size_t len);
 const char *dlm_rsb_parse(struct dlm_rsb_line *out, const char *line, size_t len);
 const char *dlm_lkb_parse(struct dlm_lkb_line *out, const char *line, size_t len);
 size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size);

@@ -130,6 +130,7 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 	    !scan_key(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
 	    !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
 		return "t: and d: do not hold states";
+	o->from_queue = scan_char(&s, '?');
 	if (!scan_key(&s, " a:") || !scan_i64(&s, &o->ail))
 		return "a: is not a number";
 	o->has_revokes = scan_text(&s, " v:");
@@ -198,16 +199,28 @@ const char *gfs2_holder_parse(struct gfs2_holder_line *o, const char *line, size
 const char *gfs2_inode_parse(struct gfs2_inode_line *o, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
+	const char *flags;
+	uint64_t disk_size;
 
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, " I: n:") || !scan_u64(&s, &o->formal) || !scan_char(&s, '/') ||
 	    !scan_u64(&s, &o->number))
 		return "n: is not FORMAL/ADDRESS";
-	if (!scan_text(&s, " t:") || !scan_u32(&s, &o->dtype) || !scan_text(&s, " f:") ||
-	    !scan_0xhex(&s, &o->flags) || !scan_text(&s, " d:") || !scan_0xhex(&s, &o->disk_flags))
-		return "t:, f: and d: are not numbers";
-	if (!scan_text(&s, " s:") || !scan_u64(&s, &o->size))
+	if (!scan_text(&s, " t:") || !scan_u32(&s, &o->dtype) || !scan_text(&s, " f:"))
+		return "t: and f: are not numbers";
+	flags = s.p;
+	if (!scan_0xhex(&s, &o->flags))
+		return "t: and f: are not numbers";
+	/* RHEL 5 ends the line here, and RHEL 6 prints the sizes in memory and on disk */
+	if (scan_done(&s) && s.p - flags >= 4)
+		return NULL;
+	if (!scan_text(&s, " d:") || !scan_0xhex(&s, &o->disk_flags))
+		return "d: is not a number";
+	o->has_size = scan_text(&s, " s:");
+	if (!o->has_size || !scan_u64(&s, &o->size))
 		return "s: is not a number";
+	if (scan_char(&s, '/') && !scan_u64(&s, &disk_size))
+		return "s: is not two numbers";
 	o->has_pages = scan_text(&s, " p:");
 	if (o->has_pages && !scan_u64(&s, &o->pages))
 		return "p: is not a number";
@@ -313,6 +326,9 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 	if (!at)
 		return false;
 	s = (struct scan){at + sizeof(event) - 1, line + len};
+	/* trace-cmd pads the names */
+	while (scan_char(&s, ' '))
+		;
 	*wrong = "the time stamp is not understood";
 	if (!gfs2_stamp_parse(line, at, &o->at_us))
 		return true;
@@ -368,8 +384,9 @@ size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size)
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 " a:%" PRId64, l->states[0],
-	    l->type, l->number, l->flags, l->states[1], l->states[2], l->demote_us, l->ail);
+	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 "%s a:%" PRId64, l->states[0],
+	    l->type, l->number, l->flags, l->states[1], l->states[2], l->demote_us,
+	    l->from_queue ? "?" : "", l->ail);
 	if (l->has_revokes)
 		put(&o, " v:%" PRId64, l->revokes);
 	put(&o, " r:%" PRId64, l->refs);
@@ -394,8 +411,10 @@ size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size)
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64 " d:0x%08" PRIx64 " s:%" PRIu64,
-	    l->formal, l->number, l->dtype, l->flags, l->disk_flags, l->size);
+	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64, l->formal, l->number, l->dtype,
+	    l->flags);
+	if (l->has_size)
+		put(&o, " d:0x%08" PRIx64 " s:%" PRIu64, l->disk_flags, l->size);
 	if (l->has_pages)
 		put(&o, " p:%" PRIu64, l->pages);
 	put(&o, "\n");

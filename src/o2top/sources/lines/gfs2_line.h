@@ -15,6 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- gfs2_trace_line.c: the trace events gfs2_demote_rq and gfs2_log_flush.
+ *
+ * Both events tell how a node gives a lock away. gfs2_glock_lock_time is in gfs2_line.h.
+ */
+
+enum gfs2_event_kind { GFS2_EVENT_DEMAND, GFS2_EVENT_WRITE_BACK };
+
+struct gfs2_event {
+	enum gfs2_event_kind kind;
+	uint64_t at_us;
+	uint32_t major, minor;
+	/* of a demand: */
+	uint32_t type;
+	uint64_t number;
+	bool dirty; /* the node has EX */
+};
+
+/*
+ * Parses a line. Returns false unless the line is a demand by another node, or the begin of a log
+ * flush for the sake of a glock. If such an event cannot be used, sets *wrong to the reason.
+ */
+bool gfs2_event_parse(struct gfs2_event *out, const char *line, size_t len, const char **wrong);
+
+/* ---- gfs2_line.c. */
+
 enum gfs2_state { GFS2_UN, GFS2_EX, GFS2_DF, GFS2_SH, GFS2_STATE_UNKNOWN };
 
 enum gfs2_type {
@@ -46,6 +71,7 @@ struct gfs2_glock_line {
 	int64_t ail, revokes, refs, hold_jiffies;
 	uint64_t pages;
 	bool has_revokes, has_hold, has_pages;
+	bool from_queue; /* d: ends with "?": the DLM's queue tells it, see dlm_only.c */
 };
 
 /* " H: s:SH f:AW e:0 p:1770 [hotload] inode_permission+0x13c/0x1d0" */
@@ -66,6 +92,7 @@ struct gfs2_inode_line {
 	uint32_t dtype; /* DT_DIR 4, DT_REG 8, ... */
 	uint64_t flags, disk_flags;
 	uint64_t size, pages;
+	bool has_size; /* false: RHEL 5, which prints no disk_flags either */
 	bool has_pages;
 };
 

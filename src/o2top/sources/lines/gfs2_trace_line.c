@@ -5,9 +5,8 @@
  *	254,0 glock 2:9291 demote EX to NL flags:dIob remote
  *	254,0 log flush start 1234 4002
  */
-#include "gfs2_trace_line.h"
-
 #include "gfs2_line.h"
+
 #include "o2top/base/scan.h"
 
 /* The flags of a log flush name the caller. These write back what a glock protects. */
@@ -64,6 +63,9 @@ bool gfs2_event_parse(struct gfs2_event *out, const char *line, size_t len, cons
 		return false;
 	*out = (struct gfs2_event){0};
 	s = (struct scan){at + sizeof(demand) - 1, line + len};
+	/* trace-cmd pads the names */
+	while (scan_char(&s, ' '))
+		;
 	_Static_assert(sizeof(demand) == sizeof(flush), "both names have one length");
 	if (!gfs2_stamp_parse(line, at, &out->at_us)) {
 		*wrong = "the time stamp is not understood";

@@ -8,7 +8,7 @@
 #ifndef O2TOP_GLOCK_LINE_H
 #define O2TOP_GLOCK_LINE_H
 
-#include "o2top/model/lent_counts.h"
+#include "o2top/model/shot.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /*
  * o2dlm_line.c - parses the lines of o2cb's DLM.
  */
-#include "o2dlm_line.h"
+#include "dlm_line.h"
 
 #include "o2top/base/scan.h"
 #include "ocfs2_line.h"

@@ -9,7 +9,7 @@
 #include "tui_impl.h"
 
 #include "o2top/base/ending.h"
-#include "o2top/rank/filter.h"
+#include "o2top/rank/rank.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -128,6 +128,9 @@ int tui_run(const struct tui_setup *setup)
 	ui.all_system = setup->view->all_system;
 	ui.hot_only = setup->engine.filter->hot_only;
 	set_columns(&ui);
+	if (setup->ignored)
+		snprintf(ui.message, sizeof(ui.message), "%.1000s is ignored: %s", setup->config,
+			 setup->ignored);
 	err = engine_start(&ui.engine, &setup->engine);
 	if (err)
 		return err;

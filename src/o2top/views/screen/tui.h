@@ -24,7 +24,9 @@ struct tui_setup {
 	bool mouse;
 	bool recording; /* a recording of the samples is being written */
 	/* writes settings to the configuration file; returns 0 or a negative errno */
-	const char *config; /* path of the file, or NULL */
+	const char *config;  /* path of the file, or NULL */
+	const char *no_save; /* why nothing is written, or NULL */
+	const char *ignored; /* why the file was not read, or NULL */
 	int (*save)(const char *path, const struct tui_setting *list, size_t n);
 };
 
@@ -37,5 +39,7 @@ int tui_run(const struct tui_setup *setup);
 bool tui_knows_terminal(void);
 /* Returns NULL if each name in the list is a column, otherwise the part that is wrong. */
 const char *tui_check_columns(const char *names);
+/* Writes each column with its meaning. */
+void tui_list_columns(FILE *out);
 
 #endif

@@ -97,11 +97,13 @@ static void draw_waiting_nodes(struct pane *p, const struct row *row)
 
 		if (!n->sum.waiting)
 			continue;
-		first = first ? first : n;
+		first = first || !change_own_waits(&n->sum) ? first : n;
 		unit_clean(name, sizeof(name), nodes[n->node].name, 0);
 		node_use(&n->sum, use, sizeof(use));
 		snprintf(text, sizeof(text), "%s: %s, age %s", name, use,
-			 unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+			 n->sum.unproved && !change_age_known(&n->sum)
+			     ? "not known"
+			     : unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
 		pane_line(p, 2, ROLE_HOT, text);
 	}
 	/* a long wait: if the sentence above does not name the process, tell how to find it */

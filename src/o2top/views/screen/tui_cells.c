@@ -67,7 +67,7 @@ static void fill_age(struct cell *c, const struct cell_line *l)
 	char range[UNIT_RANGE_MAX];
 	bool is_long = l->sum->oldest_s >= LONG_WAIT_S;
 
-	if (!l->sum->waiting) {
+	if (!l->sum->waiting || (l->sum->unproved && !change_age_known(l->sum))) {
 		strcpy(c->text, "-");
 		return;
 	}
@@ -204,6 +204,12 @@ const char *tui_check_columns(const char *names)
 		p += strspn(p, " ,\t");
 	}
 	return NULL;
+}
+
+void tui_list_columns(FILE *out)
+{
+	for (size_t i = 0; i < tui_n_columns; i++)
+		fprintf(out, "%-10s %s\n", tui_columns[i].name, tui_columns[i].about);
 }
 
 /* ---- widths --------------------------------------------------------------------------------- */

@@ -187,6 +187,9 @@ void draw(struct ui *ui)
 	ui->header_row = ui->table_row = -1;
 	if (height < LEAST_ROWS || width < LEAST_COLUMNS) {
 		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
+		if (height > 1)
+			screen_format(1, 0, width, ROLE_BAD, "needs %d x %d", LEAST_COLUMNS,
+				      LEAST_ROWS);
 	} else if (ui->help) {
 		draw_cost(ui, height - 1, draw_help(ui, height, width, key_line), width);
 	} else if (ui->menu) {

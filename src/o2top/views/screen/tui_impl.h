@@ -25,8 +25,8 @@
 #ifndef O2TOP_TUI_IMPL_H
 #define O2TOP_TUI_IMPL_H
 
-#include "o2top/views/colours.h"
-#include "o2top/views/directories.h"
+#include "o2top/views/sort.h"
+#include "o2top/views/view.h"
 #include "tui.h"
 
 enum item_kind {

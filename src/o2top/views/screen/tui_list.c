@@ -10,7 +10,7 @@
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/views/sort.h"
-#include "o2top/views/times_view.h"
+#include "o2top/views/values.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "tui_impl.h"
 
 #include "o2top/base/units.h"
-#include "o2top/engine/times.h"
+#include "o2top/engine/watch.h"
 
 #include <curses.h>
 #include <stdio.h>

@@ -165,7 +165,8 @@ void node_use(const struct change *c, char *buf, size_t size)
 				    c->seen && (c->wrote || c->read) ? "?" : "");
 
 	if (c->waiting)
-		snprintf(buf + n, size - n, "%swaits%s", n ? ", " : "", change_wish(c));
+		snprintf(buf + n, size - n, "%s%swaits%s", n ? ", " : "",
+			 change_own_waits(c) ? "" : "another node ", change_wish(c));
 }
 
 static void draw_node(const struct ui *ui, int y, int width, const struct item *item, bool selected)

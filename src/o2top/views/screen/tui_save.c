@@ -6,6 +6,8 @@
  */
 #include "tui_impl.h"
 
+#include "o2top/base/own_file.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +18,10 @@ bool save_question(struct ui *ui, char *buf, size_t size)
 {
 	const char *path = ui->setup->config;
 
+	if (ui->setup->no_save) {
+		snprintf(ui->message, sizeof(ui->message), "not saved: %s", ui->setup->no_save);
+		return false;
+	}
 	if (!path || !ui->setup->save) {
 		snprintf(ui->message, sizeof(ui->message),
 			 "no configuration file: HOME is not set, or --no-config is given");
@@ -58,7 +64,7 @@ void save_now(struct ui *ui)
 	err = ui->setup->save(ui->setup->config, list, n);
 	if (err)
 		snprintf(ui->message, sizeof(ui->message), "%.1000s: not saved: %s",
-			 ui->setup->config, strerror(-err));
+			 ui->setup->config, own_why(err));
 	else
 		snprintf(ui->message, sizeof(ui->message), "saved in %.1000s", ui->setup->config);
 }
