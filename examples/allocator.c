@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glock-choose.h>
 #include <glock.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static int get_group(struct glock_holder *gh)
 		} else {
 			return i == -EINVAL ? -ENOSPC : i; /* each entry is NULL */
 		}
-	} while (err == -EAGAIN || err == -ETIMEDOUT);
+	} while (err == -EBUSY || err == -EAGAIN || err == -ETIMEDOUT);
 	return err ? err : i;
 }
 
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
 	}
 	err = glock_space_open("allocator", NULL, &space);
 	for (size_t i = 0; !err && i < n_groups; i++)
-		err = glock_get(space, GLOCK_RGRP, i, &groups[i]);
+		err = glock_get(space, GLOCK_INODE, i, &groups[i]);
 	if (!err)
 		err = allocate(atol(argv[2]), taken);
 	if (err)

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TYPE_COUNTER = GLOCK_TYPE_OWN };
-
 struct counter {
 	int fd;
 	long value;
@@ -62,13 +60,12 @@ static int add_one(struct glock *gl, struct counter *c)
 	struct glock_holder gh;
 	int err;
 
-	glock_holder_init(&gh, gl, GLOCK_EX, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(gl, GLOCK_EX, &gh);
 	if (err)
 		return err;
 	c->value++;
 	c->dirty = 1;
-	return glock_dq(&gh);
+	return glock_unlock(&gh);
 }
 
 static void complain(void *arg, const char *message)
@@ -81,11 +78,8 @@ static int run(struct counter *c, const char *file, long times)
 {
 	static const struct glock_ops ops = {
 	    .size = sizeof(ops), .instantiate = read_in, .xmote_th = write_back};
-	const struct glock_type_options type = {.size = sizeof(type),
-						.type = TYPE_COUNTER,
-						.name = "counter",
-						.ops = &ops,
-						.caches = GLOCK_CACHES_DATA};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
 	const struct glock_space_options options = {
 	    .size = sizeof(options), .types = &type, .n_types = 1, .log = complain};
 	struct glock_space *space;
@@ -98,7 +92,7 @@ static int run(struct counter *c, const char *file, long times)
 	err = glock_space_open("counter", &options, &space);
 	if (err)
 		return err;
-	err = glock_get(space, TYPE_COUNTER, 1, &gl);
+	err = glock_get(space, GLOCK_INODE, 1, &gl);
 	if (!err) {
 		glock_set_object(gl, c);
 		for (long i = 0; i < times && !err; i++)

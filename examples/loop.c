@@ -39,7 +39,7 @@ static int start(struct glock_space *space, uint64_t number)
 		job++;
 	if (job == jobs + MOST)
 		return -EBUSY;
-	err = glock_get(space, GLOCK_TYPE_OWN, number, &job->gl);
+	err = glock_get(space, GLOCK_INODE, number, &job->gl);
 	if (err)
 		return err;
 	glock_holder_init(&job->gh, job->gl, GLOCK_EX, GLOCK_ASYNC);
@@ -102,10 +102,8 @@ static int loop(struct glock_space *space)
 
 int main(void)
 {
-	const struct glock_type_options type = {
-	    .size = sizeof(type), .type = GLOCK_TYPE_OWN, .name = "job"};
-	const struct glock_space_options options = {
-	    .size = sizeof(options), .flags = GLOCK_SPACE_DISPATCH, .types = &type, .n_types = 1};
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .flags = GLOCK_SPACE_DISPATCH};
 	struct glock_space *space;
 	int err = glock_space_open("loop", &options, &space), closed;
 

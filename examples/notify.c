@@ -46,7 +46,7 @@ static int start(uint64_t number)
 
 	if (!job)
 		return -ENOMEM;
-	err = glock_get(space, GLOCK_TYPE_OWN, number, &gl);
+	err = glock_get(space, GLOCK_INODE, number, &gl);
 	if (err) {
 		free(job);
 		return err;
@@ -117,13 +117,9 @@ static int loop(int ep, int input, int notified)
 
 int main(void)
 {
-	const struct glock_type_options type = {
-	    .size = sizeof(type), .type = GLOCK_TYPE_OWN, .name = "job"};
-	const struct glock_space_options options = {
-	    .size = sizeof(options), .types = &type, .n_types = 1};
 	int ep = epoll_create1(EPOLL_CLOEXEC), err, closed;
 
-	err = ep < 0 ? -errno : glock_space_open("notify", &options, &space);
+	err = ep < 0 ? -errno : glock_space_open("notify", NULL, &space);
 	if (!err) {
 		err = glock_notifier_open(&notifier);
 		if (!err)

@@ -73,15 +73,14 @@ static int add_one(struct glock *gl)
 	struct glock_holder gh;
 	int err;
 
-	glock_holder_init(&gh, gl, glock_sim_random(2) ? GLOCK_EX : GLOCK_SH, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(gl, glock_sim_random(2) ? GLOCK_EX : GLOCK_SH, &gh);
 	if (err)
 		return err;
 	if (glock_mode_of(&gh) == GLOCK_EX) {
 		cache_here()->number++;
 		cache_here()->dirty = 1;
 	}
-	return glock_dq(&gh);
+	return glock_unlock(&gh);
 }
 
 /* ---- the test ---- */

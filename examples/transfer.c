@@ -67,10 +67,6 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct glock_type_options type = {
-	    .size = sizeof(type), .type = GLOCK_TYPE_OWN, .name = "account"};
-	const struct glock_space_options options = {
-	    .size = sizeof(options), .types = &type, .n_types = 1};
 	struct glock_space *space;
 	pthread_t threads[THREADS];
 	unsigned int seeds[THREADS];
@@ -79,11 +75,11 @@ int main(int argc, char **argv)
 	void *err;
 
 	times = argc > 1 ? atol(argv[1]) : 1000;
-	if (glock_space_open("transfer", &options, &space))
+	if (glock_space_open("transfer", NULL, &space))
 		return 1;
 	for (unsigned int i = 0; i < ACCOUNTS; i++) {
 		money[i] = EACH;
-		if (glock_get(space, GLOCK_TYPE_OWN, i, &locks[i]))
+		if (glock_get(space, GLOCK_INODE, i, &locks[i]))
 			return 1;
 	}
 	for (; n < THREADS; n++) {

@@ -29,8 +29,7 @@ static int change(struct glock *gl)
 	struct value v;
 	int err;
 
-	glock_holder_init(&gh, gl, GLOCK_EX, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(gl, GLOCK_EX, &gh);
 	if (err)
 		return err;
 	err = glock_lvb_read(&gh, &v);
@@ -50,8 +49,7 @@ static int look(struct glock *gl, uint64_t *version)
 	struct value v;
 	int err;
 
-	glock_holder_init(&gh, gl, GLOCK_SH, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(gl, GLOCK_SH, &gh);
 	if (!err)
 		err = glock_lvb_read(&gh, &v);
 	if (err == -ENODATA)
@@ -64,10 +62,8 @@ static int look(struct glock *gl, uint64_t *version)
 
 int main(int argc, char **argv)
 {
-	const struct glock_type_options type = {.size = sizeof(type),
-						.type = GLOCK_TYPE_OWN,
-						.name = "settings",
-						.flags = GLOCK_OPS_LVB};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .flags = GLOCK_OPS_LVB};
 	const struct glock_space_options options = {
 	    .size = sizeof(options), .types = &type, .n_types = 1};
 	int times = argc > 1 ? atoi(argv[1]) : 3, reads = 0, err;
@@ -77,7 +73,7 @@ int main(int argc, char **argv)
 
 	err = glock_space_open("version", &options, &space);
 	if (!err)
-		err = glock_get(space, GLOCK_TYPE_OWN, 1, &gl);
+		err = glock_get(space, GLOCK_INODE, 1, &gl);
 	for (int i = 0; i < times && err >= 0; i++) {
 		err = change(gl);
 		for (int k = 0; k < 10 && err >= 0; k++) {

@@ -8,11 +8,11 @@ from setuptools import Extension, setup
 
 
 def flags(option):
-    command = ["pkg-config", option, "glock >= 0.1.0"]
+    command = ["pkg-config", option, "glock >= 0.2.0~"]
     try:
         return shlex.split(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise SystemExit("setup.py: pkg-config does not find glock >= 0.1.0: install libglock-dev, or set "
+        raise SystemExit("setup.py: pkg-config does not find glock >= 0.2.0~: install libglock-dev, or set "
                          "PKG_CONFIG_PATH to the folder of glock.pc") from error
 
 

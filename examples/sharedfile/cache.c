@@ -147,8 +147,7 @@ static int begin(struct sf_file *f, struct glock_holder *gh, enum glock_mode mod
 {
 	int err;
 
-	glock_holder_init(gh, f->inode, mode, 0);
-	err = glock_nq(gh);
+	err = glock_lock(f->inode, mode, gh);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->mutex);
@@ -255,8 +254,7 @@ int sf_sync(struct sf_file *f)
 	struct glock_holder gh;
 	int err;
 
-	glock_holder_init(&gh, f->inode, GLOCK_SH, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(f->inode, GLOCK_SH, &gh);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->mutex);

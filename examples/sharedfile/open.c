@@ -230,8 +230,7 @@ static void detach(struct sf_file *f)
 	struct glock_holder gh;
 	int err;
 
-	glock_holder_init(&gh, f->inode, GLOCK_SH, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(f->inode, GLOCK_SH, &gh);
 	glock_set_object(f->inode, NULL);
 	if (!err)
 		glock_dq(&gh);
@@ -271,8 +270,7 @@ static int rename_away(struct sf_file *f, const char *name)
 	struct stat st;
 	int err;
 
-	glock_holder_init(&gh, f->inode, GLOCK_EX, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(f->inode, GLOCK_EX, &gh);
 	if (err)
 		return err;
 	unlinked_name(hidden, glock_number(f->inode));

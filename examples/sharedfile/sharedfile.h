@@ -5,9 +5,9 @@
  * Each process keeps the bytes of a file in its memory until another process wants to change them.
  * A file has two locks, as in GFS2. The inode number names both:
  *
- *	inode	SH: the bytes may be cached and read
- *		EX: they may also be written, in memory only, until another process wants them
- *		DF: nothing is cached, and reads go to the file itself
+ *	inode	SH: the bytes may be cached and read.
+ *		EX: they may also be written, in memory only, until another process wants them.
+ *		DF: nothing is cached, and reads go to the file itself.
  *	iopen	each process that has the file open holds this in SH
  *
  * To unlink a file only gives it another name. The process that closes it last, on any node, gets

@@ -54,8 +54,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 1000; i++) {
 		GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; /* its end lets go */
 
-		glock_holder_init(&gh, gl, GLOCK_EX, 0);
-		err = glock_nq(&gh);
+		err = glock_lock(gl, GLOCK_EX, &gh);
 		if (err)
 			break;
 		dirty = 1;

@@ -42,12 +42,11 @@ static int open_and_take(struct glock_space **space, struct glock **gl, int *die
 	err = glock_get(*space, GLOCK_INODE, 1, gl);
 	if (err)
 		return err;
-	glock_holder_init(&gh, *gl, GLOCK_EX, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(*gl, GLOCK_EX, &gh);
 	if (err)
 		return err;
 	*died = glock_owner_died(&gh);
-	return glock_dq(&gh);
+	return glock_unlock(&gh);
 }
 
 int main(void)

@@ -29,8 +29,7 @@ static int take(struct glock *gl, enum glock_mode mode)
 {
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
 
-	glock_holder_init(&gh, gl, mode, 0);
-	return glock_nq(&gh);
+	return glock_lock(gl, mode, &gh);
 }
 
 int main(void)

@@ -16,8 +16,7 @@ static int take(struct glock *gl)
 {
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
 
-	glock_holder_init(&gh, gl, GLOCK_EX, 0);
-	return glock_nq(&gh);
+	return glock_lock(gl, GLOCK_EX, &gh);
 }
 
 static int measure(int64_t hold)

@@ -5,23 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LEADER = GLOCK_TYPE_OWN };
-
 /* Stands for election, and returns when this process leads. */
 static int lead(struct glock_holder *gh, uint64_t *token)
 {
-	struct glock_type_options t = {.size = sizeof(t), .type = LEADER, .name = "leader"};
-	struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
 	struct glock_space *space;
 	struct glock *gl;
-	int err = glock_space_open("election", &o, &space);
+	int err = glock_space_open("election", NULL, &space);
 
 	if (!err)
-		err = glock_get(space, LEADER, 1, &gl);
+		err = glock_get(space, GLOCK_INODE, 1, &gl);
 	if (err)
 		return err;
-	glock_holder_init(gh, gl, GLOCK_EX, 0);
-	err = glock_nq(gh);
+	err = glock_lock(gl, GLOCK_EX, gh);
 	return err ? err : glock_token(gh, token);
 }
 
@@ -50,7 +45,7 @@ int main(void)
 	printf("the parent leads; glock_owner_died() returns %d\n", glock_owner_died(&gh));
 	puts(second > first ? "its token is higher" : "error");
 	waitpid(child, NULL, 0);
-	glock_dq(&gh);
+	glock_unlock(&gh);
 	glock_put(glock_of(&gh));
 	return 0;
 }

@@ -20,8 +20,7 @@ static int take(struct glock *g)
 {
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
 
-	glock_holder_init(&gh, g, GLOCK_EX, 0);
-	return glock_nq(&gh);
+	return glock_lock(g, GLOCK_EX, &gh);
 }
 
 static void *thread(void *arg)

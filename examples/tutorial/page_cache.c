@@ -58,14 +58,13 @@ static int use(struct glock_space *node, uint64_t number, enum glock_mode mode)
 
 	if (err)
 		return err;
-	glock_holder_init(&gh, gl, mode, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(gl, mode, &gh);
 	if (!err) {
 		p = glock_object(gl);
 		if (mode == GLOCK_EX)
 			p->bytes[0]++, p->dirty = 1;
 		printf("  page %d has %d\n", (int)number, p->bytes[0]);
-		glock_dq(&gh);
+		glock_unlock(&gh);
 	}
 	glock_put(gl); /* the page stays in memory */
 	return err;

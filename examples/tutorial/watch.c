@@ -5,8 +5,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 
-enum { THING = GLOCK_TYPE_OWN };
-
 struct value {
 	int32_t version;
 	char unused[GLOCK_LVB_SIZE - sizeof(int32_t)];
@@ -37,8 +35,7 @@ static int see(struct glock *gl)
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
 	struct value v;
 
-	glock_holder_init(&gh, gl, GLOCK_SH, 0);
-	if (glock_nq(&gh) || read_value(&gh, &v))
+	if (glock_lock(gl, GLOCK_SH, &gh) || read_value(&gh, &v))
 		return 1;
 	printf("the watcher sees version %d\n", (int)v.version);
 	return 0;
@@ -49,8 +46,7 @@ static int change(struct glock *gl)
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
 	struct value v;
 
-	glock_holder_init(&gh, gl, GLOCK_EX, 0);
-	if (glock_nq(&gh) || read_value(&gh, &v))
+	if (glock_lock(gl, GLOCK_EX, &gh) || read_value(&gh, &v))
 		return 1;
 	v.version++;
 	return glock_lvb_write(&gh, &v);
@@ -59,14 +55,10 @@ static int change(struct glock *gl)
 int main(void)
 {
 	struct glock_ops ops = {.size = sizeof(ops), .inval = lost};
-	struct glock_type_options watched = {.size = sizeof(watched),
-					     .type = THING,
-					     .name = "thing",
-					     .ops = &ops,
-					     .caches = GLOCK_CACHES_DATA,
-					     .flags = GLOCK_OPS_LVB};
+	struct glock_type_options watched = {
+	    .size = sizeof(watched), .type = GLOCK_INODE, .ops = &ops, .flags = GLOCK_OPS_LVB};
 	struct glock_type_options plain = {
-	    .size = sizeof(plain), .type = THING, .name = "thing", .flags = GLOCK_OPS_LVB};
+	    .size = sizeof(plain), .type = GLOCK_INODE, .flags = GLOCK_OPS_LVB};
 	struct glock_space_options o = {.size = sizeof(o), .types = &watched, .n_types = 1};
 	struct glock_space *watcher, *other; /* usually two processes */
 	struct glock *gl, *its;
@@ -74,8 +66,8 @@ int main(void)
 	if (sem_init(&changed, 0, 0) || glock_space_open("things", &o, &watcher))
 		return 1;
 	o.types = &plain;
-	if (glock_space_open("things", &o, &other) || glock_get(watcher, THING, 1, &gl) ||
-	    glock_get(other, THING, 1, &its) || see(gl))
+	if (glock_space_open("things", &o, &other) || glock_get(watcher, GLOCK_INODE, 1, &gl) ||
+	    glock_get(other, GLOCK_INODE, 1, &its) || see(gl))
 		return 1;
 	for (int i = 0; i < 2; i++) {
 		if (change(its))

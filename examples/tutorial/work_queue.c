@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { QUEUE = GLOCK_TYPE_OWN, JOB, JOBS = 4 };
+enum { JOBS = 4, QUEUE = JOBS }; /* the numbers of the glocks: 0 to 3 jobs, and the queue */
 
 struct value {
 	int32_t next;
@@ -23,8 +23,7 @@ static int take_job(struct glock *queue)
 	struct value v = {.next = 0};
 	int err;
 
-	glock_holder_init(&gh, queue, GLOCK_EX, 0);
-	err = glock_nq(&gh);
+	err = glock_lock(queue, GLOCK_EX, &gh);
 	if (!err)
 		err = glock_lvb_read(&gh, &v);
 	if (err == -ENODATA)
@@ -44,7 +43,7 @@ static int do_job(int node, struct glock_space *space, int number)
 	struct glock_holder gh;
 	struct glock *job;
 	char done = 0;
-	int err = glock_get(space, JOB, (uint64_t)number, &job);
+	int err = glock_get(space, GLOCK_INODE, (uint64_t)number, &job);
 
 	if (err)
 		return err;
@@ -61,10 +60,9 @@ static int do_job(int node, struct glock_space *space, int number)
 
 int main(void)
 {
-	struct glock_type_options t[] = {
-	    {.size = sizeof(*t), .type = QUEUE, .name = "queue", .flags = GLOCK_OPS_LVB},
-	    {.size = sizeof(*t), .type = JOB, .name = "job"}};
-	struct glock_space_options o = {.size = sizeof(o), .types = t, .n_types = 2};
+	struct glock_type_options t = {
+	    .size = sizeof(t), .type = GLOCK_INODE, .flags = GLOCK_OPS_LVB};
+	struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
 	struct glock_space *node[2]; /* usually two processes */
 	struct glock *queue[2];
 	int job, err = 0;
@@ -74,7 +72,7 @@ int main(void)
 		return 1;
 	for (int i = 0; i < 2; i++)
 		if (glock_space_open("queue", &o, &node[i]) ||
-		    glock_get(node[i], QUEUE, 1, &queue[i]))
+		    glock_get(node[i], GLOCK_INODE, QUEUE, &queue[i]))
 			return 1;
 	for (int i = 0; !err && (job = take_job(queue[i])) >= 0; i = !i)
 		err = do_job(i + 1, node[i], job); /* without the lock of the queue */

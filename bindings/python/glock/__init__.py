@@ -23,4 +23,4 @@ __all__ = [
     "TYPE_FLOCK", "TYPE_INODE", "TYPE_IOPEN", "TYPE_JOURNAL", "TYPE_META", "TYPE_NONDISK",
     "TYPE_PLAIN", "TYPE_PLOCK", "TYPE_QUOTA", "TYPE_RGRP", "UN", "VALUE_BLOCK_SIZE", "Cached",
     "Lock", "Space"]
-__version__ = "0.1.0"
+__version__ = "0.2.0~dev"

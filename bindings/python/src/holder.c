@@ -182,7 +182,7 @@ int py_holder_try(struct py_lock *lock, uint64_t owner)
 		return -1;
 	if (!h->prepared) {
 		glock_holder_init(&h->gh, lock->gl, lock->mode,
-				  lock->flags | GLOCK_MOVABLE | GLOCK_NOBLOCK);
+				  lock->flags | GLOCK_NOPID | GLOCK_NOBLOCK);
 		h->prepared = true;
 	}
 	err = glock_nq(&h->gh);
@@ -228,7 +228,7 @@ static int ask(struct py_holder *h, int64_t timeout, unsigned int how)
 	int64_t deadline = timeout < 0 ? 0 : py_deadline(timeout);
 	int err;
 
-	glock_holder_init(&h->gh, lock->gl, lock->mode, lock->flags | GLOCK_MOVABLE | how);
+	glock_holder_init(&h->gh, lock->gl, lock->mode, lock->flags | GLOCK_NOPID | how);
 	Py_BEGIN_ALLOW_THREADS;
 	err = glock_nq(&h->gh);
 	Py_END_ALLOW_THREADS;
@@ -256,11 +256,11 @@ int py_holder_end_wait(struct py_holder *h, uint64_t owner)
 
 int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigned int how)
 {
-	const int refusal = how == GLOCK_TRY_IDLE ? -EBUSY : how == GLOCK_TRY ? -EAGAIN : 0;
+	const bool is_try = how == GLOCK_TRY || how == GLOCK_TRY_CACHED;
 	struct py_holder *h;
 	int got, err;
 
-	if (refusal && lock->gl && py_holder_is_own(lock, owner))
+	if (is_try && lock->gl && py_holder_is_own(lock, owner))
 		return 0;
 	got = py_holder_try(lock, owner);
 	if (got)
@@ -278,7 +278,7 @@ int py_holder_ask(struct py_lock *lock, uint64_t owner, int64_t timeout, unsigne
 		py_holder_failed(h);
 		return -1;
 	}
-	if (err == refusal || (err == -ETIMEDOUT && !h->error)) {
+	if ((is_try && (err == -EBUSY || err == -EAGAIN)) || (err == -ETIMEDOUT && !h->error)) {
 		py_holder_failed(h);
 		return 0;
 	}

@@ -170,24 +170,24 @@ static PyObject *lock_release(PyObject *obj, PyObject *unused)
 
 static PyObject *lock_acquire(PyObject *obj, PyObject *args, PyObject *kwds)
 {
-	static char *names[] = {"blocking", "timeout", "idle", NULL};
+	static char *names[] = {"blocking", "timeout", "cached", NULL};
 	PyObject *timeout = Py_None;
-	int block = 1, idle = 0, got;
+	int block = 1, cached = 0, got;
 	int64_t ns;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwds, "|pO$p:acquire", names, &block, &timeout,
-					 &idle) ||
+					 &cached) ||
 	    py_seconds(timeout, &ns))
 		return NULL;
-	if (block ? idle : ns >= 0) {
+	if (block ? cached : ns >= 0) {
 		PyErr_SetString(PyExc_ValueError,
-				block ? "idle is for a try" : "a try has no timeout");
+				block ? "cached is for a try" : "a try has no timeout");
 		return NULL;
 	}
 	got = py_holder_ask((struct py_lock *)obj, py_this_thread(), ns,
-			    block  ? GLOCK_ASYNC
-			    : idle ? GLOCK_TRY_IDLE
-				   : GLOCK_TRY);
+			    block    ? GLOCK_ASYNC
+			    : cached ? GLOCK_TRY_CACHED
+				     : GLOCK_TRY);
 	return got < 0 ? NULL : PyBool_FromLong(got);
 }
 

@@ -44,8 +44,7 @@ PyObject *py_lock_request(PyObject *obj, PyObject *args)
 	r->h->prepared = false;
 	r->h->request = (PyObject *)r;
 	lock->space->calls++;
-	glock_holder_init(&r->h->gh, lock->gl, lock->mode,
-			  lock->flags | GLOCK_MOVABLE | GLOCK_ASYNC);
+	glock_holder_init(&r->h->gh, lock->gl, lock->mode, lock->flags | GLOCK_NOPID | GLOCK_ASYNC);
 	/* Else the library takes two tasks of this thread that wait for one owner. */
 	glock_holder_owner(&r->h->gh, owner);
 	glock_holder_notify(&r->h->gh, notifier->notifier,
