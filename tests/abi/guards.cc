@@ -52,17 +52,17 @@ static void tries(glocks::space &shop)
 		glocks::holder other(shop, 2);
 		std::unique_lock<glocks::holder> late(other, std::chrono::milliseconds(20));
 
-		CHECK(!late && !other.try_lock());
+		CHECK(!late && !other.try_lock() && !other.try_lock_cached());
 		CHECK(!other.try_lock_until(std::chrono::system_clock::now()));
-		bool cached = true;
-		CHECK(!other.try_lock_idle(&cached) && !cached); // it is in use
+		bool late_answer = true;
+		CHECK(!other.try_lock(&late_answer) && !late_answer); // it is in use
 	}).join();
 	CHECK(error_of([&] { glocks::guard again(shop, 2); }) == EDEADLK);
 	guard.unlock();
 	CHECK(lock.try_lock_for(std::chrono::seconds(20)));
 	CHECK(error_of([&] { lock.lock(); }) == EDEADLK && glock_valid(lock.get()));
 	lock.unlock();
-	CHECK(lock.try_lock_idle());
+	CHECK(lock.try_lock_cached());
 	std::thread([&lock] { lock.unlock(); }).join(); // not this thread's: nothing happens
 	CHECK(glock_valid(lock.get()));
 }
@@ -82,7 +82,7 @@ static void shares(glocks::space &shop)
 
 static void moves(glocks::space &shop)
 {
-	glocks::holder lock(shop, 4, GLOCK_EX, GLOCK_NONDISK, GLOCK_MOVABLE);
+	glocks::holder lock(shop, 4, GLOCK_EX, GLOCK_NONDISK, GLOCK_NOPID);
 
 	lock.lock();
 	std::thread([&lock] { lock.unlock(); }).join();

@@ -19,7 +19,7 @@ cp "$SOURCE/tests/abi/guards.cc" "$tmp/program"
 cat >"$tmp/program/CMakeLists.txt" <<'TEXT'
 cmake_minimum_required(VERSION 3.13)
 project(guards CXX)
-find_package(glock 0.1 CONFIG REQUIRED)
+find_package(glock 0.2 CONFIG REQUIRED)
 find_package(Threads REQUIRED)
 set(CMAKE_CXX_STANDARD 11)
 add_executable(guards guards.cc)

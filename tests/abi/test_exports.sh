@@ -5,9 +5,9 @@ set -u
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-# The declarations, without the scope guard, which is inline.
-echo '#include <glock.h>' | $CC -E -P -I "$SOURCE/include" - |
-	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -v '^glock_scope_end$' | sort -u >"$tmp/header"
+# The declarations of both headers, without the inline functions.
+echo '#include <glock-choose.h>' | $CC -E -P -I "$SOURCE/include" - |
+	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -vE '^glock_(scope_end|lock|lock_at|unlock)$' | sort -u >"$tmp/header"
 nm -D --defined-only "$LIBRARY" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
 [ "$(wc -l <"$tmp/header")" -ge 37 ]
 result $? "the header declares functions"
@@ -15,15 +15,15 @@ diff "$tmp/header" "$tmp/library" >"$tmp/differ"
 status=$?
 result $status "the library exports these and no others"
 [ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
-readelf -d "$LIBRARY" | grep -q 'SONAME.*\[libglock\.so\.0\]'
-result $? "its soname is libglock.so.0"
-[ "$(nm -D --defined-only "$LIBRARY" | grep -cE '@@GLOCK_0(\.[0-9]+)?$')" = "$(wc -l <"$tmp/library")" ]
-result $? "each has a version, GLOCK_0 or a later one"
+readelf -d "$LIBRARY" | grep -q 'SONAME.*\[libglock\.so\.1\]'
+result $? "its soname is libglock.so.1"
+[ "$(nm -D --defined-only "$LIBRARY" | grep -cE '@@GLOCK_0\.[0-9]+$')" = "$(wc -l <"$tmp/library")" ]
+result $? "each has a version, GLOCK_0.2 or a later one"
 
 # The library of the simulator has the same functions, and those of glock-sim.h.
-simulator=$(dirname "$LIBRARY")/../sim/libglock-sim.so.0
-echo '#include <glock-sim.h>' | $CC -E -P -I "$SOURCE/include" - |
-	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -v '^glock_scope_end$' | sort -u >"$tmp/header"
+simulator=$(dirname "$LIBRARY")/../sim/libglock-sim.so.1
+printf '#include <glock-sim.h>\n#include <glock-choose.h>\n' | $CC -E -P -I "$SOURCE/include" - |
+	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -vE '^glock_(scope_end|lock|lock_at|unlock)$' | sort -u >"$tmp/header"
 nm -D --defined-only "$simulator" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
 diff "$tmp/header" "$tmp/library" >"$tmp/differ"
 status=$?
@@ -31,7 +31,7 @@ result $status "the simulator exports the functions of both headers and no other
 [ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
 
 # The packages give each name its version. dpkg-gensymbols only warns of a name that is missing there.
-for pair in "libglock0 $LIBRARY" "libglock-sim0 $simulator"; do
+for pair in "libglock1 $LIBRARY" "libglock-sim1 $simulator"; do
 	package=${pair%% *}
 	nm -D --defined-only "${pair#* }" | awk '$2 != "A" { sub(/@@/, "@", $3); print $3 }' | sort >"$tmp/library"
 	sed -n 's/^ \(glock_[^ ]*\) .*/\1/p' "$SOURCE/debian/$package.symbols" | sort >"$tmp/given"

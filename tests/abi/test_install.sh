@@ -16,7 +16,7 @@ export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 lib=$(dirname "$PKG_CONFIG_LIBDIR")
 example=$SOURCE/examples/counter.c
 
-nm -g --defined-only "$lib/libglock.a" | awk 'NF == 3 && $3 !~ /^(glock_|_\.stapsdt)/ { print $3 }' >"$tmp/log"
+nm -g --defined-only "$lib/libglock.a" | awk 'NF == 3 && $3 !~ /^(glock_|_\.stapsdt|DW\.ref\.__gcc_personality)/ { print $3 }' >"$tmp/log"
 [ ! -s "$tmp/log" ]
 result $? "the static library has no names but glock's"
 pkg-config --exists glock

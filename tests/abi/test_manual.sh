@@ -1,10 +1,10 @@
 #!/bin/sh
-# test_manual.sh - tests that glock.h says of each function whether it waits. TAP.
+# test_manual.sh - tests that the headers say of each function whether it waits. TAP.
 #
 # The comment before the function has "at once" or "waits". Declarations that follow each other
 # share a comment.
 set -u
-header=$SOURCE/include/glock.h
+header=$(cat "$SOURCE/include/glock.h" "$SOURCE/include/glock-choose.h")
 n=0
 failed=0
 
@@ -14,7 +14,9 @@ said() { # said FUNCTION: prints the comment above it
 		inside { comment = comment " " $0; if (/\*\//) inside = 0; next }
 		/^#define/ { next } # glock_nq() stands before glock_nq_at()
 		$0 ~ "(^|[ *])" name "\\(" { print comment; exit }
-		/^(enum|struct) .*{$/ { comment = "" }' "$header"
+		/^(enum|struct) .*{$/ { comment = "" }' <<TEXT
+$header
+TEXT
 }
 
 for function in $(grep -oE '^	glock_[a-z0-9_]+' "$SOURCE/src/glock/libglock.map"); do

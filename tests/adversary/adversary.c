@@ -116,6 +116,16 @@ int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags)
 	return ask_as(gh, mode, flags, 0);
 }
 
+int try_told(struct glock_holder *gh, enum glock_mode mode)
+{
+	int err;
+
+	do
+		err = ask(gh, mode, GLOCK_TRY);
+	while (err == -EAGAIN);
+	return err;
+}
+
 int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed)
 {
 	int err;
@@ -131,7 +141,7 @@ int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed)
 	case 2:
 		for (int i = 0; i < 20; i++) {
 			static const unsigned int how[] = {GLOCK_TRY, GLOCK_TRY_1CB,
-							   GLOCK_TRY_IDLE};
+							   GLOCK_TRY_CACHED};
 
 			err = ask(gh, mode, how[dice(seed) % 3]);
 			if (err != -EAGAIN && err != -EBUSY)

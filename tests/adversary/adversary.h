@@ -112,6 +112,8 @@ void end(void);
  */
 int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags);
 int ask_as(struct glock_holder *gh, enum glock_mode mode, unsigned int flags, uint64_t owner);
+/* Tries until there is an answer. The process with the lock is late on a busy machine: -EAGAIN. */
+int try_told(struct glock_holder *gh, enum glock_mode mode);
 /* Asks in a random way until the request is granted, so that all ways meet. */
 int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_biased.c - tests the sentences of glock.h for a lock that a thread uses again and again.
- * Such a lock is biased (src/glock/publish/bias.h), and a program must not notice.
+ * Such a lock is biased (src/glock/fast/bias.h), and a program must not notice.
  *
  * meson.build sets GLOCK_BIAS_AFTER, so that a bias begins after two uses. The tests hold without a
  * bias, too.
@@ -71,7 +71,7 @@ static void deaths(void)
 	for (uintptr_t i = 1; i <= ROUNDS / 2; i++) {
 		pid = start(dies_holding, (void *)i);
 		UNTIL(shared->cell[0] == i);
-		SAME(ask(&gh, GLOCK_EX, GLOCK_TRY), -EAGAIN);
+		SAME(try_told(&gh, GLOCK_EX), -EBUSY);
 		SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
 		SAME(glock_poll(&gh), 0);
 		SAME(kill(pid, SIGKILL), 0);
@@ -120,14 +120,15 @@ static void others(void)
 		}
 		SAME(glock_dq(&theirs), -EPERM);
 		SAME(glock_cancel(&theirs), -EALREADY);
-		SAME(ask(&a, GLOCK_EX, GLOCK_TRY), -EAGAIN);
+		SAME(ask(&a, GLOCK_EX, GLOCK_TRY), -EBUSY);
+		SAME(ask(&a, GLOCK_EX, GLOCK_TRY_CACHED), -EAGAIN);
 		SAME(ask(&a, GLOCK_EX, GLOCK_TRY_1CB), -EAGAIN);
 		SAME(ask(&a, GLOCK_EX, GLOCK_NOBLOCK), -ECHILD);
 		SAME(ask(&a, GLOCK_EX, GLOCK_ASYNC), 0);
 		SAME(glock_poll(&a), 0);
 		SAME(glock_cancel(&a), 0);
 		SAME(glock_wait(&a, 0, 0), -ECANCELED);
-		SAME(ask(&a, GLOCK_SH, GLOCK_TRY), i % 2 ? -EAGAIN : 0);
+		SAME(ask(&a, GLOCK_SH, GLOCK_TRY), i % 2 ? -EBUSY : 0);
 		if (!(i % 2))
 			SAME(glock_dq(&a), 0);
 		SAME(ask(&b, GLOCK_EX, GLOCK_ASYNC), 0);

@@ -74,7 +74,6 @@ static void call_back(struct glock *gl, int under_lock)
 	}
 	SAME(glock_type_of(gl), GLOCK_INODE);
 	SAME(glock_number(gl), 1);
-	CHECK(glock_space_of(gl) == space);
 }
 
 static int lock_op(struct glock_holder *gh)
@@ -175,7 +174,6 @@ static void begin_calling(unsigned int flags)
 						    .types = types,
 						    .n_types = COUNT(types),
 						    .flags = flags,
-						    .trace_order = 6,
 						    .log = log_message};
 
 	SAME(glock_space_open("callbacks", &options, &space), 0);
@@ -191,20 +189,12 @@ static void end_calling(void)
 
 static void *looks(void *arg)
 {
-	uint64_t cursor = 0;
-	char buf[100];
-	int err;
-
 	(void)arg;
 	while (!shared->cell[0]) {
 		for (int file = 0; file < GLOCK_FILE_MAX; file++)
 			SAME(glock_dump(space, (enum glock_file)file, GLOCK_FORMAT_LINUX_6_1, drop,
 					NULL),
 			     0);
-		do {
-			err = glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &cursor, buf, sizeof(buf));
-			CHECK(err == 1 || !err || err == -ESTALE);
-		} while (err);
 		shared->cell[1]++;
 	}
 	return NULL;

@@ -44,7 +44,7 @@ static void deaths(void)
 		pid = start(dies_holding, (void *)i);
 		UNTIL(shared->cell[0] == i);
 		if (i % 3) {
-			SAME(ask(&gh, GLOCK_SH, GLOCK_TRY), -EAGAIN);
+			SAME(try_told(&gh, GLOCK_SH), -EBUSY);
 			SAME(ask(&gh, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_ASYNC), 0);
 			SAME(kill(pid, SIGKILL), 0);
 			SAME(glock_wait(&gh, 0, 0), 0);
@@ -82,7 +82,7 @@ static void deaths(void)
 static pthread_t opener;
 
 /* Runs on a thread of its own, while the program's thread waits for a lock. */
-static void recover(void *arg, const struct glock_peer *dead)
+static void recover(void *arg, const struct glock_node *dead)
 {
 	struct glock_holder gh;
 
@@ -142,19 +142,12 @@ static void recover_named(void *arg, const struct glock_node *dead)
 	shared->cell[6]++;
 }
 
-static void recover_unnamed(void *arg, const struct glock_peer *dead)
-{
-	(void)arg, (void)dead;
-	CHECK(!"recover is called beside recover_node");
-}
-
 /* The death is of a member that glock_nodes() named before. A later process is another member. */
 static void recovery_names_the_node(void)
 {
 	const struct glock_space_options options = {.size = sizeof(options),
 						    .lockman = lockman,
-						    .recover = recover_unnamed,
-						    .recover_node = recover_named,
+						    .recover = recover_named,
 						    .recover_arg = &expected};
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
 	uint64_t last = 0;

@@ -17,6 +17,60 @@ static void ends_at_once(void *arg)
 	(void)arg;
 }
 
+static _Atomic int forks_now;
+
+static int forks_in_instantiate(struct glock_holder *gh)
+{
+	pid_t pid = forks_now ? fork_quietly() : -1;
+
+	if (!pid) {
+		alarm(60); /* the lock of the glock is the parent's */
+		SAME(glock_owner_died(gh), 0);
+		SAME(glock_valid(gh), 0);
+		_exit(0);
+	}
+	if (pid > 0)
+		join(pid);
+	return 0;
+}
+
+static void dies_with_lock(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin();
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	_exit(0);
+}
+
+/* A death is the parent's business. Its holder stands before a child of an operation, too. */
+static void forked_after_a_death(void)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops),
+					     .instantiate = forks_in_instantiate};
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
+	struct glock_holder gh;
+	pid_t pid;
+
+	join(start(dies_with_lock, NULL));
+	space = open_space(&type, 1, 0);
+	gl = get(space, GLOCK_INODE, 1);
+	forks_now = 1;
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	forks_now = 0;
+	SAME(glock_owner_died(&gh), 1);
+	pid = fork_quietly();
+	if (!pid) {
+		SAME(glock_owner_died(&gh), 0);
+		_exit(0);
+	}
+	join(pid);
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
 /* In a child every call answers -ECHILD. Its calls and its end change nothing in the parent. */
 static void forked(void)
 {
@@ -25,7 +79,7 @@ static void forked(void)
 	struct glock_statistics stats = {.size = sizeof(stats)};
 	struct glock *other = NULL;
 	char value[GLOCK_LVB_SIZE] = {0};
-	uint64_t cursor = 0, token;
+	uint64_t token;
 	pid_t pid;
 
 	begin();
@@ -58,6 +112,11 @@ static void forked(void)
 		SAME(glock_lvb_write(&held, value), -ECHILD);
 		SAME(glock_token(&held, &token), -ECHILD);
 		SAME(glock_valid(&held), 0);
+		SAME(glock_owner_died(&held), 0);
+		SAME(glock_poll(&waiting), 1);
+		SAME(glock_poll(&held), 1);
+		glock_holder_init(&new, gl, GLOCK_SH, 0);
+		SAME(glock_lvb_read(&new, value), -ECHILD);
 		for (unsigned int flags = 0; flags <= GLOCK_ASYNC; flags += GLOCK_ASYNC) {
 			glock_holder_init(&new, gl, GLOCK_SH, flags);
 			SAME(glock_nq(&new), -ECHILD);
@@ -73,20 +132,17 @@ static void forked(void)
 		SAME(glock_count_uses(gl, GLOCK_SH, 1), -ECHILD);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
 		     -ECHILD);
-		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, value, sizeof(value)),
-		     -ECHILD);
 		SAME(glock_dispatch(space), -ECHILD);
 		SAME(glock_space_close(space), -ECHILD);
 		CHECK(glock_shrink(space, 10) == 0);
 		glock_put(gl);
-		glock_set_dirty(gl, 1);
 		glock_withdraw(space);
 		glock_dq_m(1, &held);
 		if (TSAN)
 			exit(0);
 		/* The child may open a space of its own. */
 		begin();
-		SAME(ask(&new, GLOCK_SH, GLOCK_TRY), !strcmp(lockman, "none") ? 0 : -EAGAIN);
+		SAME(try_told(&new, GLOCK_SH), !strcmp(lockman, "none") ? 0 : -EBUSY);
 		glock_dq(&new);
 		end();
 		exit(0);
@@ -346,6 +402,7 @@ int main(void)
 {
 	static const struct test tests[] = {
 	    {"forked", forked, NULL},
+	    {"forked_after_a_death", forked_after_a_death, "local"},
 	    {"forks_at_work", forks_at_work, "local"},
 	    {"forks_in_operations", forks_in_operations, NULL},
 	    {"forks_in_log", forks_in_log, "local"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_kept.c - tests what the library keeps and finds: options, objects, hold times, holders that
- * another thread lets go. Also what its readers get.
+ * another thread lets go.
  */
 #include "watched.h"
 
@@ -110,33 +110,6 @@ static void print_may_call(void)
 	end();
 }
 
-/* Two readers read the same events, each at its own speed. */
-static void readers_of_traces(void)
-{
-	const struct glock_space_options o = {
-	    .size = sizeof(o), .lockman = lockman, .trace_order = 6};
-	char lines[20][100], line[100];
-	uint64_t one = 0, two = 0;
-	struct glock_holder gh;
-	size_t n = 0;
-
-	SAME(glock_space_open("readers", &o, &space), 0);
-	gl = get(space, GLOCK_INODE, 1);
-	SAME(ask(&gh, GLOCK_EX, 0), 0);
-	SAME(glock_dq(&gh), 0);
-	while (n < COUNT(lines) &&
-	       glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &one, lines[n], sizeof(lines[n])) == 1)
-		n++;
-	CHECK(n > 2);
-	for (size_t i = 0; i < n; i++) {
-		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &two, line, sizeof(line)), 1);
-		CHECK(!strcmp(line, lines[i]));
-		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &one, line, sizeof(line)), 0);
-	}
-	SAME(glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &two, line, sizeof(line)), 0);
-	end();
-}
-
 /* ---- flags and hold times ---- */
 
 static void movable(void)
@@ -148,14 +121,14 @@ static void movable(void)
 	SAME(ask(&b, GLOCK_SH, 0), -EDEADLK);
 	SAME(glock_dq(&a), 0);
 	for (int i = 0; i < 3; i++) {
-		SAME(ask(&a, GLOCK_SH, GLOCK_MOVABLE), 0);
-		SAME(ask(&b, GLOCK_SH, i % 2 ? GLOCK_MOVABLE : 0), 0);
+		SAME(ask(&a, GLOCK_SH, GLOCK_NOPID), 0);
+		SAME(ask(&b, GLOCK_SH, i % 2 ? GLOCK_NOPID : 0), 0);
 		join_thread(thread(lets_go, &a));
 		SAME(glock_dq(&a), -EINVAL);
 		SAME(glock_dq(&b), 0);
 	}
 	for (size_t i = 0; i < COUNT(many); i++) /* a thread has room for four in the fast path */
-		SAME(ask(&many[i], GLOCK_SH, GLOCK_MOVABLE), 0);
+		SAME(ask(&many[i], GLOCK_SH, GLOCK_NOPID), 0);
 	SAME(ask(&b, GLOCK_SH, 0), 0);
 	SAME(glock_dq(&b), 0);
 	for (size_t i = 0; i < COUNT(many); i++)
@@ -203,7 +176,6 @@ int main(void)
 	    {"options_are_not_kept", options_are_not_kept, NULL},
 	    {"object_stays_while_cached", object_stays_while_cached, NULL},
 	    {"print_may_call", print_may_call, NULL},
-	    {"readers_of_traces", readers_of_traces, NULL},
 	};
 
 	return run_tests(tests, COUNT(tests));

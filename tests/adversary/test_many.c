@@ -77,7 +77,7 @@ static void many(void)
 	SAME(ask_as(&other, GLOCK_EX, 0, 9), 0);
 	for (size_t i = 0; i < 20; i++)
 		glock_holder_init(&gh[i], more[i], GLOCK_SH, GLOCK_TRY);
-	SAME(glock_nq_m(20, gh), -EAGAIN);
+	SAME(glock_nq_m(20, gh), -EBUSY);
 	for (size_t i = 0; i < 20; i++)
 		SAME(glock_dq(&gh[i]), -EINVAL);
 	SAME(glock_dq(&other), 0);
@@ -258,6 +258,81 @@ static void idle_limits(void)
 	SAME(glock_space_close(space), 0);
 }
 
+static atomic_int invalidated;
+
+static void invalidate(struct glock *g, unsigned int what)
+{
+	(void)g, (void)what;
+	invalidated++;
+}
+
+/* A program that takes new locks all the time has at most a tenth more than cached_max cached. */
+static void cached_max_holds(void)
+{
+	enum { MAX = 100, LOCKS = 3000 };
+	static const struct glock_ops ops = {.size = sizeof(ops), .inval = invalidate};
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .lockman = lockman,
+						    .types = &type,
+						    .n_types = 1,
+						    .cached_max = MAX};
+	struct glock_holder gh;
+	int most = 0, late = 0;
+
+	invalidated = 0;
+	SAME(glock_space_open("cached_max_holds", &options, &space), 0);
+	for (int i = 0; i < LOCKS; i++) {
+		int64_t asked = now();
+
+		gl = get(space, GLOCK_INODE, (uint64_t)i);
+		SAME(ask_as(&gh, GLOCK_SH, 0, 0), 0);
+		late += now() - asked > 9 * MS; /* no thread gave any lock back for so long */
+		SAME(glock_dq(&gh), 0);
+		glock_put(gl);
+		if (i + 1 - invalidated > most)
+			most = i + 1 - invalidated;
+	}
+	if (most > (late ? 2 * MAX : MAX + MAX / 10 + 2))
+		wrong(__FILE__, __LINE__, "%d locks were cached, %d came late", most, late);
+	SAME(glock_space_close(space), 0);
+}
+
+/* The wait for such locks ends, because their operation may wait for the program. */
+static pthread_mutex_t held_around = PTHREAD_MUTEX_INITIALIZER;
+
+static void invalidate_locked(struct glock *g, unsigned int what)
+{
+	pthread_mutex_lock(&held_around);
+	invalidate(g, what);
+	pthread_mutex_unlock(&held_around);
+}
+
+static void cached_max_waits_shortly(void)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops), .inval = invalidate_locked};
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .lockman = lockman,
+						    .types = &type,
+						    .n_types = 1,
+						    .cached_max = 1};
+	struct glock_holder gh;
+
+	SAME(glock_space_open("cached_max_waits_shortly", &options, &space), 0);
+	pthread_mutex_lock(&held_around);
+	for (uint64_t i = 0; i < 5; i++) {
+		gl = get(space, GLOCK_INODE, i);
+		SAME(ask_as(&gh, GLOCK_SH, 0, 0), 0);
+		SAME(glock_dq(&gh), 0);
+		glock_put(gl);
+	}
+	pthread_mutex_unlock(&held_around);
+	SAME(glock_space_close(space), 0);
+}
+
 /* A value returns after the lock was given back, as long as a reference exists. */
 static void values(void)
 {
@@ -297,8 +372,12 @@ static void values(void)
 int main(void)
 {
 	static const struct test tests[] = {
-	    {"many", many, NULL},           {"async_deadlocks", async_deadlocks, NULL},
-	    {"withdrawn", withdrawn, NULL}, {"idle_limits", idle_limits, NULL},
+	    {"many", many, NULL},
+	    {"async_deadlocks", async_deadlocks, NULL},
+	    {"withdrawn", withdrawn, NULL},
+	    {"idle_limits", idle_limits, NULL},
+	    {"cached_max_holds", cached_max_holds, NULL},
+	    {"cached_max_waits_shortly", cached_max_waits_shortly, NULL},
 	    {"values", values, NULL},
 	};
 

@@ -106,8 +106,8 @@ static void wrong_dump(struct glock *of, glock_print_fn *print, void *to)
 {
 	struct glock *found;
 
-	(void)print, (void)to;
-	SAME(glock_get(glock_space_of(of), 10, 2, &found), -EDEADLK);
+	(void)of, (void)print, (void)to;
+	SAME(glock_get(space, 10, 2, &found), -EDEADLK);
 }
 
 /* A message about an operation has eight bytes of the name of the type. */

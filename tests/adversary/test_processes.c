@@ -159,10 +159,10 @@ static void wait_stopped(pid_t pid)
 /* Tries and deadlines do not depend on a stopped process, idle or holding. */
 static void stopped_holder(void)
 {
-	static const unsigned int how[] = {GLOCK_TRY, GLOCK_TRY_1CB};
+	static const unsigned int how[] = {GLOCK_TRY_CACHED, GLOCK_TRY_1CB};
 	struct glock_holder gh;
 	pid_t pid = start(holds, (void *)(uintptr_t)GLOCK_EX);
-	struct glock_peer peers[4];
+	struct glock_holder_info info[4] = {{.size = sizeof(*info)}};
 
 	begin();
 	for (int idle = 0; idle < 2; idle++) {
@@ -183,12 +183,10 @@ static void stopped_holder(void)
 			err = glock_wait(&gh, now() + MS, 0);
 			CHECK(err == -ETIMEDOUT || (idle && !err));
 			if (err && i % 2) {
-				size_t n = 0;
-
 				/* A thread of the library asks, and may not have run yet. */
-				UNTIL((n = glock_in_the_way(gl, peers, COUNT(peers))));
-				CHECK(n == 1 && peers[0].pid == pid && !peers[0].dead);
-				SAME(glock_in_the_way(gl, peers, 0), 0);
+				UNTIL(glock_holders(gl, info, COUNT(info)) == 2);
+				CHECK(!info[1].own && info[1].pid == pid && !info[1].dead);
+				SAME(glock_holders(gl, NULL, 0), 2);
 			}
 			if (i % 3 == 0)
 				glock_cancel(&gh);
@@ -334,7 +332,7 @@ static void opened_twice(void)
 		glock_holder_init(&ha, a, i % 3 ? GLOCK_EX : GLOCK_SH, 0);
 		SAME(glock_nq(&ha), 0);
 		glock_holder_init(&hb, b, GLOCK_EX, GLOCK_TRY);
-		SAME(glock_nq(&hb), -EAGAIN);
+		SAME(glock_nq(&hb), -EBUSY);
 		glock_holder_init(&hb, b, GLOCK_EX, GLOCK_ASYNC);
 		SAME(glock_nq(&hb), 0);
 		SAME(glock_wait(&hb, now() + MS, 0), -ETIMEDOUT);

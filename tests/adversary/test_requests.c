@@ -18,7 +18,7 @@ static void joins(void)
 				both |= held == GLOCK_EX && want == GLOCK_EX && scope == 3;
 				SAME(ask_as(&a, (enum glock_mode)held, fa, 1), 0);
 				SAME(ask_as(&b, (enum glock_mode)want, fb | GLOCK_TRY, 2),
-				     both ? 0 : -EAGAIN);
+				     both ? 0 : -EBUSY);
 				SAME(glock_dq(&b), both ? 0 : -EINVAL);
 				SAME(glock_dq(&a), 0);
 			}
@@ -28,7 +28,8 @@ static void joins(void)
 static void twice(void)
 {
 	struct glock_holder a, b;
-	static const unsigned int how[] = {0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_ASYNC, GLOCK_NOBLOCK};
+	static const unsigned int how[] = {
+	    0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_TRY_CACHED, GLOCK_ASYNC, GLOCK_NOBLOCK};
 
 	begin();
 	for (size_t i = 0; i < COUNT(how); i++)
@@ -73,7 +74,7 @@ static void recursion(void)
 	SAME(ask_as(&a, GLOCK_SH, 0, 0), 0);
 	SAME(ask_as(&b, GLOCK_SH, 0, 0), 0);
 	SAME(glock_dq(&b), 0);
-	SAME(ask_as(&b, GLOCK_EX, GLOCK_TRY, 0), -EAGAIN);
+	SAME(ask_as(&b, GLOCK_EX, GLOCK_TRY, 0), -EBUSY);
 	SAME(glock_dq(&a), 0);
 	/* NOPID: a holder without an owner. */
 	glock_put(gl);
@@ -81,9 +82,54 @@ static void recursion(void)
 	SAME(ask_as(&a, GLOCK_SH, GLOCK_NOPID, 0), 0);
 	SAME(ask_as(&b, GLOCK_SH, GLOCK_NOPID, 0), 0);
 	SAME(glock_dq(&b), 0);
-	SAME(ask_as(&b, GLOCK_EX, GLOCK_NOPID | GLOCK_TRY, 0), -EAGAIN);
+	SAME(ask_as(&b, GLOCK_EX, GLOCK_NOPID | GLOCK_TRY, 0), -EBUSY);
 	SAME(glock_dq(&a), 0);
 	end();
+}
+
+/* The common case: a request without flags, of this thread, with the call site of the program. */
+static void lock_and_unlock(void)
+{
+	struct glock_holder_info info = {.size = sizeof(info)};
+	struct glock_holder a, b;
+
+	begin();
+	for (int mode = GLOCK_EX; mode <= GLOCK_SH; mode++) {
+		SAME(glock_lock(gl, (enum glock_mode)mode, &a), 0);
+		SAME(glock_mode_of(&a), (enum glock_mode)mode);
+		CHECK(glock_of(&a) == gl && glock_valid(&a));
+		SAME(glock_holders(gl, &info, 1), 1);
+		SAME(info.flags, 0);
+		CHECK(strstr(info.where, "test_requests.c:"));
+		SAME(glock_lock(gl, (enum glock_mode)mode, &b), -EDEADLK);
+		SAME(glock_unlock(&b), -EINVAL);
+		SAME(glock_unlock(&a), 0);
+		SAME(glock_unlock(&a), -EINVAL);
+	}
+	SAME(glock_lock(gl, GLOCK_UN, &a), -EINVAL);
+	end();
+}
+
+/* A holder whose reference was put keeps the space open, as a reference does. */
+static void close_with_a_holder(void)
+{
+	struct glock_holder gh;
+
+	for (int i = 0; i < 3; i++) {
+		begin();
+		for (int k = 0; k < 40; k++) { /* the last ones by a bias, if there is one */
+			SAME(ask(&gh, GLOCK_EX, i == 1 ? GLOCK_NODE_SCOPE : 0), 0);
+			if (i == 2)
+				break;
+			if (k < 39)
+				SAME(glock_dq(&gh), 0);
+		}
+		glock_put(gl);
+		SAME(glock_space_close(space), -EBUSY);
+		SAME(glock_valid(&gh), 1);
+		SAME(glock_dq(&gh), 0);
+		SAME(glock_space_close(space), 0);
+	}
 }
 
 static void deadlines(void)
@@ -248,7 +294,8 @@ static void fifo(void)
 	SAME(ask_as(&a, GLOCK_SH, 0, 100), 0);
 	SAME(ask_as(&gh[0], GLOCK_EX, GLOCK_ASYNC, 1), 0);
 	SAME(ask_as(&gh[1], GLOCK_SH, GLOCK_ASYNC, 2), 0);
-	SAME(ask_as(&gh[2], GLOCK_SH, GLOCK_TRY, 3), -EAGAIN);
+	SAME(ask_as(&gh[2], GLOCK_SH, GLOCK_TRY, 3), -EBUSY);
+	SAME(ask_as(&gh[2], GLOCK_SH, GLOCK_TRY_CACHED, 3), -EAGAIN);
 	SAME(ask_as(&gh[2], GLOCK_SH, GLOCK_NOBLOCK, 3), -ECHILD);
 	SAME(glock_poll(&gh[1]), 0);
 	SAME(glock_dq(&a), 0);
@@ -290,7 +337,7 @@ static void downgrades(void)
 		SAME(glock_token(&a, &token), -EPERM);
 		SAME(ask_as(&b, (enum glock_mode)to, GLOCK_TRY, 2), 0);
 		SAME(glock_dq(&b), 0);
-		SAME(ask_as(&b, GLOCK_EX, GLOCK_TRY, 2), -EAGAIN);
+		SAME(ask_as(&b, GLOCK_EX, GLOCK_TRY, 2), -EBUSY);
 		SAME(glock_dq(&a), 0);
 		SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 		if (!strcmp(lockman, "local")) {
@@ -373,6 +420,8 @@ int main(void)
 	    {"joins", joins, NULL},
 	    {"twice", twice, NULL},
 	    {"recursion", recursion, NULL},
+	    {"lock_and_unlock", lock_and_unlock, NULL},
+	    {"close_with_a_holder", close_with_a_holder, NULL},
 	    {"deadlines", deadlines, NULL},
 	    {"interrupted", interrupted, NULL},
 	    {"fifo", fifo, NULL},

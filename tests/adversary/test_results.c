@@ -10,13 +10,12 @@
 static void tokens_that_are_none(void)
 {
 	struct glock_holder gh;
-	struct glock_peer peer;
 	uint64_t token;
 
 	begin();
 	SAME(ask(&gh, GLOCK_EX, 0), 0);
 	SAME(glock_token(&gh, &token), !strcmp(lockman, "none") ? -EOPNOTSUPP : 0);
-	SAME(glock_in_the_way(gl, &peer, 1), 0);
+	SAME(glock_holders(gl, NULL, 0), 1);
 	glock_withdraw(space);
 	SAME(glock_token(&gh, &token), -EIO);
 	SAME(glock_dq(&gh), 0);
@@ -74,19 +73,19 @@ static void shares(void *arg)
 
 static void at_most_32_peers(void)
 {
-	struct glock_peer peers[40];
+	struct glock_holder_info info[40] = {{.size = sizeof(*info)}};
 	struct glock_holder gh;
 	pid_t pid[34];
-	size_t n = 0;
+	int n = 0;
 
 	for (size_t i = 0; i < COUNT(pid); i++)
 		pid[i] = start(shares, NULL);
 	UNTIL(shared->cell[0] == COUNT(pid));
 	begin();
 	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
-	UNTIL((n = glock_in_the_way(gl, peers, COUNT(peers))));
-	SAME(n, 32);
-	SAME(glock_in_the_way(gl, peers, 5), 5);
+	UNTIL((n = glock_holders(gl, info, COUNT(info))) > 1);
+	SAME(n, 33); /* with the request of this process */
+	SAME(glock_holders(gl, info, 5), 33);
 	shared->cell[1] = 1;
 	SAME(glock_wait(&gh, 0, 0), 0);
 	SAME(glock_dq(&gh), 0);
@@ -128,16 +127,18 @@ static void members_and_holders(pid_t holder, pid_t waiter)
 	SAME(glock_holders(gl, info, COUNT(info)), 3);
 	CHECK(info[0].own && info[0].waits && info[0].mode == GLOCK_SH && info[0].where);
 	CHECK(info[0].waited > 0 && info[0].flags == GLOCK_ASYNC && info[0].pid == gettid());
+	CHECK(info[1].pid != info[2].pid);
 	for (size_t i = 1; i < 3; i++) {
 		CHECK(!info[i].own && !info[i].where && info[i].mode == GLOCK_EX);
+		CHECK(info[i].pid == holder || info[i].pid == waiter);
 		SAME(info[i].waits != 0, info[i].pid == waiter);
+		CHECK(!info[i].stopped && !info[i].dead && *info[i].comm);
 	}
 }
 
 static void peers_hold_or_wait(void)
 {
 	pid_t holder = start(keeps, NULL), waiter;
-	struct glock_peer peers[4] = {0};
 	struct glock_holder gh;
 
 	UNTIL(shared->cell[0]);
@@ -146,20 +147,39 @@ static void peers_hold_or_wait(void)
 	nap(50 * MS); /* a thread of the library asks */
 	begin();      /* after the forks, for ThreadSanitizer */
 	SAME(ask(&gh, GLOCK_SH, GLOCK_ASYNC), 0);
-	UNTIL(glock_in_the_way(gl, peers, COUNT(peers)) == 2);
-	for (size_t i = 0; i < 2; i++) {
-		CHECK(peers[i].pid == holder || peers[i].pid == waiter);
-		SAME(peers[i].waits != 0, peers[i].pid == waiter);
-		SAME(peers[i].mode, GLOCK_EX);
-		CHECK(!peers[i].stopped && !peers[i].dead && *peers[i].comm);
-	}
-	CHECK(peers[0].pid != peers[1].pid);
+	UNTIL(glock_holders(gl, NULL, 0) == 3);
 	members_and_holders(holder, waiter);
 	shared->cell[1] = 1;
 	SAME(glock_wait(&gh, 0, 0), 0);
 	SAME(glock_dq(&gh), 0);
 	join(holder);
 	join(waiter);
+	end();
+}
+
+/* Two containers may have a directory each: the same name is another space there. */
+static void identity_of_a_space(void)
+{
+	char other[] = "/dev/shm/glock-test-XXXXXX", *dir = strdup(getenv("GLOCK_DIR"));
+	uint64_t first = 0, its = 0;
+	struct glock_space *second;
+
+	begin();
+	second = open_space(NULL, 0, 0);
+	SAME(glock_space_identity(space, &first), 0);
+	SAME(glock_space_identity(second, &its), 0);
+	CHECK(its == first);
+	SAME(glock_space_close(second), 0);
+	CHECK(mkdtemp(other) && dir);
+	SAME(setenv("GLOCK_DIR", other, 1), 0);
+	second = open_space(NULL, 0, 0);
+	SAME(glock_space_identity(second, &its), 0);
+	CHECK(its != first);
+	SAME(glock_space_close(second), 0);
+	forget_spaces();
+	SAME(rmdir(other), 0);
+	SAME(setenv("GLOCK_DIR", dir, 1), 0);
+	free(dir);
 	end();
 }
 
@@ -278,6 +298,7 @@ int main(void)
 	    {"names_for_dlm", names_for_dlm, "none"},
 	    {"at_most_32_peers", at_most_32_peers, "local"},
 	    {"peers_hold_or_wait", peers_hold_or_wait, "local"},
+	    {"identity_of_a_space", identity_of_a_space, "local"},
 	    {"a_process_with_two_nodes", a_process_with_two_nodes, "local"},
 	    {"holders_of_threads", holders_of_threads, NULL},
 	    {"local_is_the_default", local_is_the_default, "local"},

@@ -18,8 +18,13 @@ static int th(struct glock *of, enum glock_mode to, unsigned int sync)
 
 static void inval(struct glock *of, unsigned int what)
 {
-	(void)of, (void)what;
+	void (*fn)(struct glock * of);
+
+	(void)what;
 	did.invals++;
+	fn = did.in_inval;
+	if (fn)
+		fn(of);
 }
 
 static int lock_op(struct glock_holder *gh)
@@ -52,12 +57,12 @@ static void lost_op(struct glock_holder *gh)
 }
 
 const struct glock_ops ops = {.size = sizeof(ops),
-			       .xmote_th = th,
-			       .inval = inval,
-			       .lock = lock_op,
-			       .unlock = unlock_op,
-			       .callback = callback_op,
-			       .lost = lost_op};
+			      .xmote_th = th,
+			      .inval = inval,
+			      .lock = lock_op,
+			      .unlock = unlock_op,
+			      .callback = callback_op,
+			      .lost = lost_op};
 
 void begin_watched(unsigned int flags)
 {

@@ -13,6 +13,7 @@ struct watched {
 	int (*_Atomic in_th)(struct glock *of);
 	int (*_Atomic in_lock)(struct glock_holder *gh);
 	void (*_Atomic in_callback)(struct glock *of);
+	void (*_Atomic in_inval)(struct glock *of);
 };
 extern struct watched did;
 extern const struct glock_ops ops; /* they note that they ran, and call the functions of `did` */

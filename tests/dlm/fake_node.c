@@ -112,13 +112,13 @@ struct glock_space *node_that(unsigned int flags, const struct glock_ops *ops, r
 					      .types = &type,
 					      .n_types = 1,
 					      .flags = flags,
-					      .trace_order = 8,
 					      .recover = recover,
 					      .recover_arg = arg,
 					      .log = say};
 	struct glock_space *space;
 
 	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	assert_int_equal(glock__trace_begin(space, 8), 0);
 	return space;
 }
 
@@ -142,7 +142,7 @@ void take(struct glock *gl, enum glock_mode mode, unsigned int flags, int died)
 {
 	struct glock_holder gh;
 
-	glock_holder_init(&gh, gl, mode, flags);
+	glock__holder_init(&gh, gl, mode, flags);
 	assert_int_equal(glock_nq(&gh), 0);
 	assert_int_equal(glock_owner_died(&gh), died);
 	assert_int_equal(glock_dq(&gh), 0);

@@ -4,6 +4,8 @@
 #define GLOCK_TESTS_FAKE_NODE_H
 
 #include "glock.h"
+#include "glock/core/internal.h"
+#include "glock/state/show.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +29,7 @@ bool is_said(const char *text); /* waits for it, up to 10 s */
 void clock_is_ahead(int64_t seconds);
 void threads_can_start(bool can);
 
-typedef void recover_fn(void *arg, const struct glock_peer *dead);
+typedef void recover_fn(void *arg, const struct glock_node *dead);
 
 /* Opens a space, which is a node. */
 struct glock_space *node_that(unsigned int flags, const struct glock_ops *ops, recover_fn *recover,

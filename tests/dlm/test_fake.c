@@ -76,12 +76,12 @@ static int ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, 
 {
 	int err;
 
-	glock_holder_init(gh, gl, mode,
-			  how == 0   ? GLOCK_TRY
-			  : how == 3 ? GLOCK_TRY_IDLE
-			  : how == 1 ? GLOCK_ASYNC
-			  : how == 2 ? GLOCK_NOCACHE
-				     : 0);
+	glock__holder_init(gh, gl, mode,
+			   how == 0   ? GLOCK__TRY_NOQUEUE
+			   : how == 3 ? GLOCK_TRY
+			   : how == 1 ? GLOCK_ASYNC
+			   : how == 2 ? GLOCK_NOCACHE
+				      : 0);
 	err = glock_nq(gh);
 	if (err || how != 1)
 		return err;
@@ -313,7 +313,7 @@ static void death_seen_by_nobody(void **state)
 
 	die_with_one(gl[0]);
 	glock_holder_init(&ghs[0], gl[0], GLOCK_EX, 0);
-	glock_holder_init(&ghs[1], gl[1], GLOCK_EX, GLOCK_TRY);
+	glock__holder_init(&ghs[1], gl[1], GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq_m(2, ghs), -EAGAIN);
 	take(gl[0], GLOCK_EX, 0, 1);
 	take(gl[0], GLOCK_EX, 0, 0);
@@ -375,7 +375,7 @@ static int demands(struct glock_space *space)
 	char line[256];
 	int n = 0;
 
-	while (glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1)
+	while (glock__trace_next(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1)
 		n += strstr(line, "gfs2_demote_rq") != NULL;
 	return n;
 }
@@ -601,9 +601,9 @@ static void only_cached_elsewhere(void **state)
 	assert_int_equal(glock_get(there, TYPE, 36, &its), 0);
 	for (int i = 0; i < 20; i++) {
 		take(gl, GLOCK_EX, 0, 0);
-		glock_holder_init(&it, its, GLOCK_EX, GLOCK_TRY);
+		glock__holder_init(&it, its, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 		assert_int_equal(glock_nq(&it), -EAGAIN);
-		glock_holder_init(&it, its, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_TRY_IDLE);
+		glock_holder_init(&it, its, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_TRY);
 		while ((err = glock_nq(&it)) == -EAGAIN) /* the machine is busy */
 			;
 		assert_int_equal(err, 0);
@@ -615,9 +615,9 @@ static void only_cached_elsewhere(void **state)
 		began = now();
 		assert_int_equal(glock_nq(&it), -EAGAIN);
 		assert_in_range(now() - began, 50000000, 10000000000);
-		glock_holder_init(&it, its, GLOCK_SH, GLOCK_TRY_IDLE);
+		glock_holder_init(&it, its, GLOCK_SH, GLOCK_TRY);
 	}
-	glock_holder_init(&it, gl, GLOCK_EX, GLOCK_TRY_IDLE);
+	glock_holder_init(&it, gl, GLOCK_EX, GLOCK_TRY);
 	glock_holder_owner(&it, 2);
 	assert_int_equal(glock_nq(&it), -EBUSY);
 	assert_int_equal(glock_valid(&gh), 1);

@@ -18,7 +18,7 @@ static uint64_t token_of(struct glock *gl, unsigned int flags)
 	struct glock_holder gh;
 	uint64_t token;
 
-	glock_holder_init(&gh, gl, GLOCK_EX, flags);
+	glock__holder_init(&gh, gl, GLOCK_EX, flags);
 	assert_int_equal(glock_nq(&gh), 0);
 	assert_int_equal(glock_token(&gh, &token), 0);
 	assert_int_equal(glock_dq_wait(&gh), 0);
@@ -122,7 +122,7 @@ struct recovery {
 	int began, withdrawn, did, ended;
 };
 
-static void on_recover(void *arg, const struct glock_peer *dead)
+static void on_recover(void *arg, const struct glock_node *dead)
 {
 	struct recovery *r = arg;
 
@@ -179,14 +179,16 @@ static void on_named(void *arg, const struct glock_node *dead)
 static void members_have_names(void **state)
 {
 	const struct glock_space_options o = {
-	    .size = sizeof(o), .lockman = "dlm", .recover_node = on_named, .log = say};
+	    .size = sizeof(o), .lockman = "dlm", .recover = on_named, .log = say};
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
+	uint64_t before = 0, after = 0;
 	struct glock_space *space;
 
 	(void)state;
 	glock__fake_dlm_members(two, 2);
 	assert_int_equal(glock_space_open("fake", &o, &space), 0);
 	assert_int_equal(glock_nodes(space, nodes, 3), 2);
+	assert_int_equal(glock_space_identity(space, &before), 0);
 	assert_int_equal(nodes[0].id, 1);
 	assert_int_equal(nodes[0].self, 1);
 	assert_string_equal(nodes[0].name, "machine1");
@@ -197,6 +199,8 @@ static void members_have_names(void **state)
 	glock__fake_dlm_members(two, 1);
 	assert_true(comes(&named));
 	assert_int_equal(glock_nodes(space, nodes, 3), 1);
+	assert_int_equal(glock_space_identity(space, &after), 0);
+	assert_true(before && after == before); /* it is the names' */
 	assert_int_equal(glock_space_close(space), 0);
 	glock__fake_dlm_members(NULL, 0);
 }
@@ -318,6 +322,85 @@ static void back_without_a_thread(void **state)
 	leave(space, gl);
 }
 
+/* ---- an operation that writes meanwhile ---- */
+
+static int runs, go_on; /* atoms */
+
+static int writes_for_long(struct glock *gl, enum glock_mode to, unsigned int sync)
+{
+	(void)gl, (void)to;
+	if (!sync)
+		return 0;
+	__atomic_store_n(&runs, 1, __ATOMIC_RELEASE);
+	return comes(&go_on) ? 0 : -ETIMEDOUT;
+}
+
+static const struct glock_ops slow_ops = {.size = sizeof(slow_ops), .xmote_th = writes_for_long};
+
+/* The other node asks, so xmote_th of the writer runs. */
+static void begin_writing(struct glock *of_writer, struct glock *gl, struct glock_holder *gh)
+{
+	runs = go_on = 0;
+	take(of_writer, GLOCK_EX, 0, 0);
+	glock_holder_init(gh, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(gh), 0);
+	assert_true(comes(&runs));
+}
+
+/* The lock stays with the writer until the operation has returned. */
+static void end_writing(struct glock_holder *gh, int died)
+{
+	assert_int_equal(glock_wait(gh, now() + 300000000, 0), -ETIMEDOUT);
+	__atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
+	assert_int_equal(glock_wait(gh, 0, 0), 0);
+	assert_int_equal(glock_owner_died(gh), died);
+	assert_int_equal(glock_dq(gh), 0);
+}
+
+static void withdrawn_beside_xmote_th(void **state)
+{
+	struct glock_space *writer = node_with(0, &slow_ops), *other = node(0);
+	struct glock *of_writer, *gl;
+	struct glock_holder gh;
+
+	(void)state;
+	assert_int_equal(glock_get(writer, TYPE, 70, &of_writer), 0);
+	assert_int_equal(glock_get(other, TYPE, 70, &gl), 0);
+	begin_writing(of_writer, gl, &gh);
+	glock_withdraw(writer);
+	end_writing(&gh, 1);
+	leave(other, gl);
+	leave(writer, of_writer);
+}
+
+static void lost_beside_xmote_th(void **state)
+{
+	struct glock_space *writer = node_with(0, &slow_ops), *other = node(0);
+	struct glock *of_writer, *gl, *second, *second_of_writer;
+	struct glock_holder gh;
+
+	(void)state;
+	assert_int_equal(glock_get(writer, TYPE, 71, &of_writer), 0);
+	assert_int_equal(glock_get(writer, TYPE, 73, &second_of_writer), 0);
+	assert_int_equal(glock_get(other, TYPE, 71, &gl), 0);
+	assert_int_equal(glock_get(other, TYPE, 72, &second), 0);
+	begin_writing(of_writer, gl, &gh);
+	glock__fake_dlm_state(GLOCK__CLUSTER_NO_QUORUM);
+	/* each node looks for itself */
+	until_nq(second, -EIO);
+	until_nq(second_of_writer, -EIO);
+	assert_int_equal(glock_wait(&gh, 0, 0), -EIO);
+	glock__fake_dlm_state(GLOCK__CLUSTER_FINE);
+	until_nq(second, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	end_writing(&gh, 1);
+	until_nq(of_writer, 0);
+	glock_put(second);
+	glock_put(second_of_writer);
+	leave(other, gl);
+	leave(writer, of_writer);
+}
+
 /* The thread that recovers cannot start. No node gets a lock before `recover` has run. */
 static void dead_without_a_thread(void **state)
 {
@@ -364,6 +447,29 @@ static void closed_while_stopped(void **state)
 	assert_false(was_said("stopped"));
 }
 
+static void *runs_soon(void *arg)
+{
+	(void)arg;
+	usleep(200000);
+	glock__fake_dlm_state(GLOCK__CLUSTER_FINE);
+	return NULL;
+}
+
+/* Another node leaves at the same time, and that stops the lockspace for a moment. */
+static void closed_beside_leaving_nodes(void **state)
+{
+	struct glock_space *space = node(0);
+	pthread_t t;
+
+	(void)state;
+	forget_messages();
+	glock__fake_dlm_state(GLOCK__CLUSTER_STOPPED);
+	assert_int_equal(pthread_create(&t, NULL, runs_soon, NULL), 0);
+	assert_int_equal(glock_space_close(space), 0);
+	pthread_join(t, NULL);
+	assert_false(was_said("stopped"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,9 +480,12 @@ int main(void)
 	    cmocka_unit_test(tokens_rise_from_death_to_death),
 	    cmocka_unit_test(tokens_rise_with_what_a_node_has_read),
 	    cmocka_unit_test(back_with_other_members),
+	    cmocka_unit_test(withdrawn_beside_xmote_th),
+	    cmocka_unit_test(lost_beside_xmote_th),
 	    cmocka_unit_test(back_without_a_thread),
 	    cmocka_unit_test(dead_without_a_thread),
 	    cmocka_unit_test(closed_while_stopped),
+	    cmocka_unit_test(closed_beside_leaving_nodes),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "glock.h"
 #include "lockman/dlm/dlm_cluster.h"
-#include "lockman/dlm/dlm_load.h"
+#include "lockman/dlm/dlm_quorum.h"
 
 #include <errno.h>
 #include <stdio.h>

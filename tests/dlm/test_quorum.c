@@ -5,8 +5,7 @@
 #include "check.h"
 #include "fake_cmap.h"
 #include "fake_quorum.h"
-#include "lockman/dlm/dlm_nodes.h"
-#include "lockman/dlm/dlm_quorum.h"
+#include "lockman/dlm/dlm_cluster.h"
 
 static struct glock__quorum q;
 
@@ -240,8 +239,7 @@ static void corosync_ends_and_comes_back(void **state)
 {
 	(void)state;
 	fake_quorum_break();
-	assert_true(
-	    glock__quorum_there(&q)); /* dlm_controld ends, too; other tests cover this */
+	assert_true(glock__quorum_there(&q)); /* dlm_controld ends, too; other tests cover this */
 	assert_false(q.there);
 	fake_quorum_quorate(0);
 	assert_false(glock__quorum_there(&q));

@@ -5,7 +5,7 @@
 
 #include "memory.h"
 
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 
 enum { WORDS = 96, VALUES = 200, STORES = 12, NAMES = 16, CHOICES = 4000, LATE = 4, BUCKETS = 512 };
 

@@ -10,13 +10,13 @@
 
 #include "../glock/check.h"
 #include "glock/core/hash.h"
-#include "glock/request/fast.h"
+#include "glock/fast/fast.h"
 #include "glock/space/open.h"
+#include "glock/state/demote.h"
 #include "lockman/none/none.h"
+#include "mutant.h"
 
 #include <malloc.h>
-
-enum glock__fault glock__fault;
 
 static struct glock_space *space;
 static struct glock *gl;
@@ -124,8 +124,8 @@ static bool fast_nq(unsigned int i, enum glock_mode mode)
 
 	glock_holder_init(&gh[i], gl, mode, 0);
 	result = glock__fast_nq(gl, gh_of(&gh[i]), "here");
-	if (result == GLOCK__FAST_OTHER)
-		result = glock__fast_nq_other(gl, gh_of(&gh[i]), "here");
+	if (result == GLOCK__FAST_NOT)
+		result = glock__fast_nq_more(gl, gh_of(&gh[i]), "here");
 	glock__fast_undo(gh_of(&gh[i]), result);
 	granted += result == GLOCK__FAST_TAKEN;
 	return result == GLOCK__FAST_TAKEN;
@@ -400,9 +400,9 @@ static bool movable_nq(unsigned int i, struct glock *of)
 {
 	enum glock__fast_result result;
 
-	glock_holder_init(&gh[i], of, GLOCK_EX, GLOCK_MOVABLE);
+	glock_holder_init(&gh[i], of, GLOCK_EX, GLOCK_NOPID);
 	result = glock__movable_nq(of, gh_of(&gh[i]), "here");
-	if (result == GLOCK__FAST_MORE)
+	if (result == GLOCK__FAST_NOT)
 		result = glock__movable_nq_more(of, gh_of(&gh[i]), "here");
 	glock__fast_undo(gh_of(&gh[i]), result);
 	return result == GLOCK__FAST_TAKEN;
@@ -422,7 +422,7 @@ static void all_may_ask(unsigned int i)
 		data = 0;
 		memory_know(&handed, 4, PLAIN);
 		memory_name(&gh[OF_OTHER]);
-		glock_holder_init(&gh[OF_OTHER], other, GLOCK_EX, GLOCK_MOVABLE);
+		glock_holder_init(&gh[OF_OTHER], other, GLOCK_EX, GLOCK_NOPID);
 	}
 	know_thread(i);
 	for (int k = 0; !i && k < 2; k++) {
@@ -557,15 +557,15 @@ static const struct lacking {
 	const char *what;
 	enum lack lack;
 	unsigned int scenario;
-	enum glock__fault fault;
+	const char *mutant; /* or NULL */
 } lacking[] = {
-    {"the release of a slot's bit in nq", LACKS_RELEASE_OF_USED, 3, GLOCK__FAULT_NONE},
-    {"the release of a slot's bit in dq", LACKS_RELEASE_OF_LEAVE, 0, GLOCK__FAULT_NONE},
-    {"the light fence in nq", LACKS_LIGHT_FENCE, 0, GLOCK__FAULT_NONE},
-    {"the light fence in dq", LACKS_LIGHT_FENCE_LEAVE, 0, GLOCK__FAULT_NONE},
-    {"the acquire of a slot's bit", LACKS_ACQUIRE_OF_USED, 2, GLOCK__FAULT_NONE},
-    {"the heavy fence", LACKS_HEAVY_FENCE, 0, GLOCK__FAULT_NONE},
-    {"a fence that begins after step 8", LACKS_NOTHING, 7, GLOCK__FAULT_FENCE_UNDER_WAY_COUNTS},
+    {"the release of a slot's bit in nq", LACKS_RELEASE_OF_USED, 3, NULL},
+    {"the release of a slot's bit in dq", LACKS_RELEASE_OF_LEAVE, 0, NULL},
+    {"the light fence in nq", LACKS_LIGHT_FENCE, 0, NULL},
+    {"the light fence in dq", LACKS_LIGHT_FENCE_LEAVE, 0, NULL},
+    {"the acquire of a slot's bit", LACKS_ACQUIRE_OF_USED, 2, NULL},
+    {"the heavy fence", LACKS_HEAVY_FENCE, 0, NULL},
+    {"a fence that begins after step 8", LACKS_NOTHING, 7, "FENCE_UNDER_WAY_COUNTS"},
 };
 
 /* Returns whether the scenario shows the error on one of the memories. */
@@ -574,12 +574,12 @@ static bool shows(const struct lacking *l)
 	struct explored e = {0};
 
 	lack = l->lack;
-	glock__fault = l->fault;
+	glock__mutant = l->mutant ? mutant_named(l->mutant) : 0;
 	for (int arm = 0; arm < 2 && !e.wrong; arm++)
 		e = explore(&scenarios[l->scenario], arm, ~0ul);
 	printf("# without %s: %s\n", l->what, e.wrong ? e.wrong : "nothing is wrong");
 	lack = LACKS_NOTHING;
-	glock__fault = GLOCK__FAULT_NONE;
+	glock__mutant = 0;
 	return e.wrong;
 }
 

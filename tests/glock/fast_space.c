@@ -3,6 +3,7 @@
  * fast_space.c - opens the space of the fast path's tests, and makes threads and basts for them.
  */
 #include "fast_space.h"
+#include "glock/state/busy.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_GLOCK_FAST_SPACE_H
 #define TESTS_GLOCK_FAST_SPACE_H
 
-#include "glock/state/word.h"
+#include "glock/fast/word.h"
 
 #include "check.h"
 

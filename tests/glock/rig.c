@@ -117,11 +117,11 @@ static const struct glock__lm_ops rig_lm = {
     .cancel = rig_cancel,
     .unlock = rig_unlock,
     .leave = rig_leave,
-    .make_room = rig_make_room,
-    .part = rig_part,
-    .gave_back = rig_gave_back,
     .free = rig_free,
 };
+
+static const struct glock__lm_memory rig_memory = {
+    .make_room = rig_make_room, .part = rig_part, .gave_back = rig_gave_back};
 
 /* ---- operations ---- */
 
@@ -149,6 +149,12 @@ static void op_inval(struct glock *gl, unsigned int what)
 {
 	note("inval:%u", what);
 	in_op("inval", gl, NULL);
+}
+
+static unsigned long op_pages(struct glock *gl)
+{
+	in_op("pages", gl, NULL);
+	return rig.pages;
 }
 
 static int op_demote_ok(struct glock *gl)
@@ -202,6 +208,7 @@ static const struct glock_ops inode_ops = {
     .xmote_th = op_xmote_th,
     .inval = op_inval,
     .demote_ok = op_demote_ok,
+    .pages = op_pages,
     .dump = op_dump,
     .lost = op_lost,
 };
@@ -212,6 +219,7 @@ static const struct glock_ops rgrp_ops = {
     .xmote_bh = op_xmote_bh,
     .inval = op_inval,
     .demote_ok = op_demote_ok,
+    .pages = op_pages,
     .lock = op_lock,
     .unlock = op_unlock,
     .dump = op_dump,
@@ -286,6 +294,7 @@ void rig_open_with(struct glock_space_options *o)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.lm.ops = &rig_lm;
+	rig.lm.memory = &rig_memory;
 	rig.now = 1000 * RIG_MS; /* a futex with a deadline of that time does not wait */
 	rig.demote_ok = 1;
 	o->size = sizeof(*o);
@@ -295,9 +304,9 @@ void rig_open_with(struct glock_space_options *o)
 		o->n_types = ARRAY_SIZE(types);
 	}
 	o->log = on_log;
-	o->trace_order = 8;
 	env.mem = rig_mem;
 	assert_int_equal(glock__space_open("rig", o, &rig.lm, &env, &rig.space), 0);
+	assert_int_equal(glock__trace_begin(rig.space, 8), 0);
 }
 
 void rig_open(unsigned int flags)
@@ -368,7 +377,7 @@ void rig_nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, uns
 {
 	static uint64_t owners = 1;
 
-	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
+	glock__holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
 	glock_holder_owner(gh, owners++);
 	assert_int_equal(glock_nq(gh), 0);
 	rig_run();

@@ -10,6 +10,7 @@
 #define TESTS_GLOCK_RIG_H
 
 #include "glock/core/internal.h"
+#include "glock/state/show.h"
 
 #include "check.h"
 
@@ -21,14 +22,15 @@ struct rig {
 	struct glock__lockman lm;
 	struct glock_space *space;
 	int64_t now;
-	unsigned int looks; /* readings of the clock */
+	unsigned int looks;          /* readings of the clock */
 	struct glock__lm_lock *open; /* the request that has no answer yet */
 	int asked_mode;
 	char log[4096];
 	char messages[4096];
 	unsigned int n_messages;
 	int th_error, bh_error, lock_error, instantiate_error, demote_ok;
-	int refuse; /* the result of lock() */
+	unsigned long pages;
+	int refuse;   /* the result of lock() */
 	int64_t room; /* the result of make_room() */
 	bool answer_at_once;
 	void (*in_op)(const char *op, struct glock *gl, struct glock_holder *gh);

@@ -7,7 +7,8 @@
  */
 #include "fast_space.h"
 
-#include "glock/publish/slots.h"
+#include "glock/fast/bias.h"
+#include "glock/state/busy.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -97,7 +98,7 @@ static void bias_serves_modes(void **state)
 	(void)state;
 	cache(gls[0]);
 	get_bias(gls[0], GLOCK_EX);
-	assert_int_equal(nq(&a, gls[0], GLOCK_SH, GLOCK_TRY), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_SH, GLOCK_TRY_CACHED), 0);
 	assert_true(is_biased(&a) && glock_valid(&a) && glock_poll(&a));
 	assert_int_equal(glock_nq(&a), -EINVAL);
 	assert_int_equal(nq(&again, gls[0], GLOCK_SH, 0), -EDEADLK);
@@ -118,7 +119,7 @@ static void bias_serves_modes(void **state)
 	assert_true(is_biased(&a));
 	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
 	assert_int_equal(glock_dq(&a), 0);
-	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), 0);
 	assert_int_equal(glock_dq(&a), 0);
 }
 
@@ -228,7 +229,7 @@ static void bias_of_many_locks(void **state)
 	assert_in_range(biased, 1, GLOCK__BIAS_SLOTS);
 	for (size_t i = 0; i < ARRAY_SIZE(gl); i++) {
 		assert_int_equal(glock_dq(&a[i]), 0);
-		assert_int_equal(nq(&a[i], gl[i], GLOCK_EX, GLOCK_TRY), 0);
+		assert_int_equal(nq(&a[i], gl[i], GLOCK_EX, GLOCK_TRY_CACHED), 0);
 		assert_int_equal(glock_dq(&a[i]), 0);
 		glock_put(gl[i]);
 	}
@@ -264,14 +265,14 @@ static void bias_is_revoked(void **state)
 		pthread_create(&t, NULL, holds_for_a_while, NULL);
 		await_step(1);
 		assert_int_equal(bias_of(gls[0]), mode_there);
-		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), -EAGAIN);
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), -EAGAIN);
 		assert_int_equal(bias_of(gls[0]), GLOCK_UN);
 		assert_int_equal(glock_holders(gls[0], seen, 2), 1);
 		assert_int_equal(seen[0].mode, mode_there);
 		assert_non_null(seen[0].where);
 		assert_int_equal(glock_dq(&there), -EPERM);
 		if (mode_there == GLOCK_SH) {
-			assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_TRY), 0);
+			assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_TRY_CACHED), 0);
 			assert_int_equal(glock_dq(&b), 0);
 		}
 		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_ASYNC), 0);
@@ -311,12 +312,12 @@ static void bias_of_an_ended_thread(void **state)
 		before = qcount(gls[0]);
 		on_thread(uses_it, &n);
 		assert_int_equal(qcount(gls[0]) - before, n);
-		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), 0);
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), 0);
 		assert_int_equal(glock_dq(&a), 0);
 		on_thread(ends_with_it, NULL);
-		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), -EAGAIN);
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), -EAGAIN);
 		assert_int_equal(glock_dq(&there), 0);
-		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), 0);
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), 0);
 		assert_int_equal(glock_dq(&a), 0);
 	}
 }
@@ -425,6 +426,72 @@ static void bias_needs_membarrier(void **state)
 	setenv("GLOCK_BIAS_AFTER", "1", 1);
 }
 
+static void *has_no_bias(void *gl)
+{
+	struct glock_holder a;
+
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(nq(&a, gl, GLOCK_EX, 0), 0);
+		assert_false(is_biased(&a));
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	return NULL;
+}
+
+static void *has_bias_and_waits(void *arg)
+{
+	struct glock_holder a;
+
+	(void)arg;
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	next_step(1);
+	await_step(2);
+	usleep(1000); /* the other thread waits, most probably */
+	assert_int_equal(glock_dq(&a), 0);
+	next_step(3);
+	await_step(4);
+	return NULL;
+}
+
+/* The thread with the bias holds the lock, lets it go, and then sleeps. */
+static void end_bias_without_membarrier(void)
+{
+	struct glock_holder a;
+	pthread_t t;
+
+	step = 0;
+	pthread_create(&t, NULL, has_bias_and_waits, NULL);
+	await_step(1);
+	forbid_membarrier();
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), -EBUSY);
+	next_step(2);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_true(revocations(gls[0]) > 0);
+	assert_int_equal(glock_dq(&a), 0);
+	await_step(3);
+	assert_non_null(strstr(message, "membarrier"));
+	has_no_bias(gls[0]);
+	next_step(4);
+	pthread_join(t, NULL);
+	on_thread(has_no_bias, gls[0]);
+}
+
+static void bias_ends_without_membarrier(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		fast_setup(NULL);
+		end_bias_without_membarrier();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,7 +500,7 @@ int main(void)
 	    FAST_TEST(bias_and_a_death),        FAST_TEST(bias_and_a_withdrawal),
 	    FAST_TEST(bias_of_many_locks),      FAST_TEST(bias_is_revoked),
 	    FAST_TEST(bias_of_an_ended_thread), FAST_TEST(bias_under_load),
-	    FAST_TEST(bias_needs_membarrier),
+	    FAST_TEST(bias_needs_membarrier),   FAST_TEST(bias_ends_without_membarrier),
 	};
 
 	if (!glock_supports("biased")) {

@@ -10,7 +10,7 @@
 
 #include "../own_syscall.h"
 
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 #include "lockman/table/table.h"
 
 #include <stddef.h>

@@ -86,7 +86,7 @@ static void step_off(void)
 static void tries(void)
 {
 	struct glock_holder gh;
-	int err = nq(&gh, gls[0], GLOCK_EX, GLOCK_TRY);
+	int err = nq(&gh, gls[0], GLOCK_EX, GLOCK_TRY_CACHED);
 
 	assert_int_equal(err, err ? -EAGAIN : 0);
 	if (look(&in_lock))

@@ -4,7 +4,7 @@
  */
 #include "fast_space.h"
 
-#include "glock/publish/slots.h"
+#include "glock/fast/bias.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ static void bias_claimed_at_the_end(void **state)
 		next_step(0);
 		pthread_create(&t, NULL, is_claimed, NULL);
 		await_step(1);
-		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY), -EAGAIN);
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), -EAGAIN);
 		assert_int_equal(nq(&waits, gls[0], GLOCK_EX, GLOCK_ASYNC), 0);
 		assert_int_equal(glock_dq(&there), -EPERM);
 		next_step(2);
@@ -181,7 +181,7 @@ static bool child_works(void)
 	next_step(0);
 	pthread_create(&t, NULL, keeps_it, NULL);
 	await_step(1);
-	if (nq(&gh, gls[1], GLOCK_EX, GLOCK_TRY) != -EAGAIN)
+	if (nq(&gh, gls[1], GLOCK_EX, GLOCK_TRY_CACHED) != -EAGAIN)
 		return false;
 	next_step(2);
 	pthread_join(t, NULL);

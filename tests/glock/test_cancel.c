@@ -4,7 +4,6 @@
  */
 #include "glock/state/busy.h"
 #include "glock/state/find.h"
-#include "glock/state/lru.h"
 
 #include "rig.h"
 

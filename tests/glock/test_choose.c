@@ -5,6 +5,8 @@
  * The test is the lock manager and the clock, see rig.h. The spaces of the rig keep a trace, so no
  * glock takes the fast path. bench/choice covers the fast path.
  */
+#include "glock-choose.h"
+
 #include "glock/core/lent.h"
 #include "glock/state/busy.h"
 #include "glock/stats/choice.h"
@@ -55,7 +57,7 @@ static void cache(size_t i)
 
 static void refuse(size_t i)
 {
-	rig_nq(&gh, groups[i], GLOCK_EX, GLOCK_TRY);
+	rig_nq(&gh, groups[i], GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_answer(-EAGAIN);
 	assert_int_equal(glock_wait(&gh, 0, 0), -EAGAIN);
 }

@@ -2,8 +2,8 @@
 /*
  * test_debug.c - tests GLOCK_DEBUG, and the messages of a close with references and of glock_get().
  */
-#include "check.h"
 #include "base/sanitizer.h"
+#include "check.h"
 #include "glock.h"
 
 #include "../fork_quietly.h"
@@ -104,6 +104,107 @@ static void debug_to_a_file(void **state)
 	expect(messages, here(line));
 }
 
+/* A file that another user may have put there: the space opens, and nothing is written. */
+static void debug_refuses(const char *path, const char *why)
+{
+	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	expect(messages, path);
+	expect(messages, why);
+	make_mistakes();
+}
+
+static void debug_to_what_is_not_the_users_file(void **state)
+{
+	char dir[] = "/tmp/glock-debug-XXXXXX", path[64], other[64];
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/log", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	fd = open(other, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(symlink(other, path), 0);
+	debug_refuses(path, "it is a symbolic link");
+	unlink(path);
+	assert_int_equal(link(other, path), 0);
+	debug_refuses(path, "it has more than one name");
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	debug_refuses(path, "no process reads"); /* and does not wait for one */
+	unlink(path);
+	if (!geteuid()) {
+		assert_int_equal(fchown(fd, 1, 1), 0);
+		debug_refuses(other, "it belongs to another user");
+	}
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	close(fd);
+	unlink(other);
+	rmdir(dir);
+}
+
+/*
+ * A link in a folder of the path leads where its owner likes. Links of root and of this user are
+ * followed.
+ */
+static void debug_through_a_link_of_another_user(void **state)
+{
+	char dir[] = "/tmp/glock-debug-XXXXXX", folder[64], way[64], path[80], log[80];
+
+	(void)state;
+	if (geteuid()) {
+		print_message("# only root can give a link to another user\n");
+		return;
+	}
+	assert_non_null(mkdtemp(dir));
+	snprintf(folder, sizeof(folder), "%s/folder", dir);
+	snprintf(way, sizeof(way), "%s/way", dir);
+	snprintf(path, sizeof(path), "%s/log", way);
+	snprintf(log, sizeof(log), "%s/log", folder);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(symlink("folder", way), 0);
+	assert_int_equal(lchown(way, 1, 1), 0);
+	debug_refuses(path, "another user made a symbolic link on the way");
+	assert_int_equal(access(log, F_OK), -1);
+	assert_int_equal(lchown(way, 0, 0), 0);
+	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	make_mistakes();
+	assert_int_equal(unlink(log), 0);
+	unlink(way);
+	rmdir(folder);
+	rmdir(dir);
+}
+
+/* Other users choose names in a message. A terminal that shows the file obeys none of them. */
+static void debug_has_clean_names(void **state)
+{
+	char path[] = "/tmp/glock-debug-XXXXXX", text[1024] = "";
+	int fd = mkstemp(path);
+	struct glock *gl;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
+	assert_int_equal(glock_space_open("a\x1b[2J\xc2\x9b\xe2\x80\xae\xff\nz", NULL, &space), 0);
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	assert_int_equal(glock_get(space, GLOCK_INODE, 1, &gl), 0);
+	assert_int_equal(glock_space_close(space), -EBUSY);
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	close(fd);
+	unlink(path);
+	expect(text, "space a?[2J???????z is not closed");
+	for (const char *at = text; *at; at++)
+		assert_true((*at >= ' ' && *at <= '~') || *at == '\n');
+}
+
 /* A glock that lost its last reference starts anew. More than eight glocks: some are counted. */
 static void debug_counts_references(void **state)
 {
@@ -117,7 +218,7 @@ static void debug_counts_references(void **state)
 	glock_put(again);
 	for (uint64_t i = 0; i < ARRAY_SIZE(gls); i++)
 		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
-	assert_int_equal((glock_get)(space, GLOCK_INODE, 3, &again), 0);
+	assert_int_equal(glock_get_at(space, GLOCK_INODE, 3, &again, "?"), 0);
 	assert_int_equal(glock_space_close(space), -EBUSY);
 	expect(messages, "11 references to 10 glocks");
 	expect(messages, "and 2 more glocks");
@@ -229,9 +330,15 @@ static void debug_in_a_setuid_program(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(debug_log_of_the_program), cmocka_unit_test(debug_to_a_file),
-	    cmocka_unit_test(debug_counts_references),  cmocka_unit_test(debug_to_stderr),
-	    cmocka_unit_test(debug_to_no_file),		cmocka_unit_test(debug_in_a_setuid_program),
+	    cmocka_unit_test(debug_log_of_the_program),
+	    cmocka_unit_test(debug_to_a_file),
+	    cmocka_unit_test(debug_counts_references),
+	    cmocka_unit_test(debug_to_stderr),
+	    cmocka_unit_test(debug_to_no_file),
+	    cmocka_unit_test(debug_in_a_setuid_program),
+	    cmocka_unit_test(debug_to_what_is_not_the_users_file),
+	    cmocka_unit_test(debug_through_a_link_of_another_user),
+	    cmocka_unit_test(debug_has_clean_names),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "setuid"))

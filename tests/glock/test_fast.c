@@ -6,6 +6,7 @@
  * The test plays the other nodes' basts.
  */
 #include "fast_space.h"
+#include "glock/state/busy.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -23,7 +24,7 @@ static void fast_when_cached(void **state)
 	assert_true(is_fast(&a) && glock_valid(&a) && glock_poll(&a));
 	assert_int_equal(glock_dq(&a), 0);
 	assert_int_equal(glock_dq(&a), -EINVAL);
-	assert_int_equal(nq(&a, gls[0], GLOCK_SH, GLOCK_TRY), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_SH, GLOCK_TRY_CACHED), 0);
 	assert_true(is_fast(&a));
 	assert_int_equal(glock_dq(&a), 0);
 	assert_int_equal(nq(&a, gls[0], GLOCK_SH, GLOCK_ASYNC), 0);
@@ -77,6 +78,31 @@ static void fast_counts_all(void **state)
 		cache(gls[i]);
 		counts(gls[i], mode, 100);
 		counts(gls[i], mode, 45000); /* more than each count has room for */
+	}
+}
+
+/*
+ * Another thread folds the count before a refused holder takes its grant back. The count is below 0
+ * then. The next request folds the count again. It does not try for ever.
+ */
+static void fast_count_below_zero(void **state)
+{
+	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_EX};
+	struct glock_holder a;
+
+	(void)state;
+	cache(gls[0]);
+	for (unsigned int i = 0; i < 4; i++) {
+		int64_t before = qcount(gls[0]);
+
+		assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0); /* opens the word */
+		assert_int_equal(glock_dq(&a), 0);
+		atom_sub64(&gls[0]->fast, i % 2 ? GLOCK__FAST_COUNT_EX : GLOCK__FAST_COUNT_SH);
+		alarm(60);
+		assert_int_equal(nq(&a, gls[0], modes[i % 2], i < 2 ? 0 : GLOCK_NOPID), 0);
+		alarm(0);
+		assert_int_equal(glock_dq(&a), 0);
+		assert_int_equal(qcount(gls[0]), before + 1);
 	}
 }
 
@@ -163,7 +189,7 @@ static void fast_let_go_by_another(void **state)
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_NODE_SCOPE), 0);
 	assert_int_equal(let_go_elsewhere(&a), -EPERM);
 	assert_int_equal(glock_dq(&a), 0);
-	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_MOVABLE), 0);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_NOPID), 0);
 	assert_int_equal(let_go_elsewhere(&a), 0);
 }
 
@@ -295,7 +321,7 @@ static void fast_fork(void **state)
 	cache(gls[0]);
 	cache(gls[1]);
 	cache(gls[2]);
-	assert_int_equal(nq(&c, gls[2], GLOCK_EX, GLOCK_MOVABLE), 0);
+	assert_int_equal(nq(&c, gls[2], GLOCK_EX, GLOCK_NOPID), 0);
 	assert_true(is_fast(&c));
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
 	assert_true(is_fast(&a));
@@ -323,7 +349,7 @@ static void fast_withdraw(void **state)
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
 	assert_true(is_fast(&a) && glock_valid(&a));
 	cache(gls[2]);
-	assert_int_equal(nq(&c, gls[2], GLOCK_EX, GLOCK_MOVABLE), 0);
+	assert_int_equal(nq(&c, gls[2], GLOCK_EX, GLOCK_NOPID), 0);
 	assert_true(is_fast(&c));
 	glock_withdraw(space);
 	assert_false(glock_valid(&c));
@@ -357,7 +383,7 @@ static void fast_gives_way(void **state)
 	glock_holder_owner(&b, 1);
 	assert_int_equal(glock_nq(&b), 0);
 	assert_false(glock_poll(&b));
-	glock_holder_init(&c, gls[0], GLOCK_SH, GLOCK_TRY);
+	glock_holder_init(&c, gls[0], GLOCK_SH, GLOCK_TRY_CACHED);
 	glock_holder_owner(&c, 2);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
 	assert_int_equal(pthread_create(&t, NULL, wait_for_ex, &b), 0);
@@ -380,7 +406,7 @@ static void fast_demanded(void **state)
 	demand(gls[0], GLOCK__EX);
 	assert_false(atom_load64(&gls[0]->fast) & GLOCK__FAST_OPEN);
 	assert_int_equal(gls[0]->state, GLOCK_EX);
-	assert_int_equal(nq(&b, gls[0], GLOCK_EX, GLOCK_TRY), -EDEADLK);
+	assert_int_equal(nq(&b, gls[0], GLOCK_EX, GLOCK_TRY_CACHED), -EDEADLK);
 	assert_int_equal(glock_dq_wait(&a), 0);
 	glock_holder_init(&b, gls[0], GLOCK_SH, 0);
 	assert_int_equal(glock_nq(&b), 0);
@@ -406,7 +432,7 @@ static void fast_downgrade(void **state)
 	assert_true(is_fast(&a));
 	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
 	assert_int_equal(glock_mode_of(&a), GLOCK_SH);
-	glock_holder_init(&b, gls[0], GLOCK_SH, GLOCK_TRY);
+	glock_holder_init(&b, gls[0], GLOCK_SH, GLOCK_TRY_CACHED);
 	glock_holder_owner(&b, 1);
 	assert_int_equal(glock_nq(&b), 0);
 	assert_int_equal(glock_dq(&b), 0);
@@ -442,7 +468,7 @@ static void fast_after_a_death(void **state)
 	cache(gls[0]);
 	remember_death(gls[0]);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_MOVABLE | (i ? 0 : GLOCK_RECOVER)),
+		assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_NOPID | (i ? 0 : GLOCK_RECOVER)),
 				 0);
 		assert_int_equal(is_fast(&b), i != 0);
 		assert_int_equal(glock_owner_died(&b), 1);
@@ -475,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(fast_when_cached),
 	    FAST_TEST(fast_counts_all),
+	    FAST_TEST(fast_count_below_zero),
 	    FAST_TEST(fast_holders_in_dumps),
 	    FAST_TEST(fast_recursion),
 	    FAST_TEST(fast_let_go_by_another),

@@ -5,7 +5,10 @@
  * Other threads also demand the glocks and look at them. No thread gets in beside a writer, and
  * each holder is counted exactly once.
  */
+#include "glock-choose.h"
+
 #include "fast_space.h"
+#include "glock/state/demote.h"
 #include "guarded.h"
 
 static struct guarded guarded[GLOCKS];
@@ -20,11 +23,11 @@ static unsigned int flags_by_chance(unsigned int *seed)
 	case 1:
 		return GLOCK_EXACT;
 	case 2:
-		return GLOCK_MOVABLE;
+		return GLOCK_NOPID;
 	case 3:
 	case 4:
 	case 5:
-		return GLOCK_TRY;
+		return GLOCK_TRY_CACHED;
 	default:
 		return 0;
 	}
@@ -46,7 +49,7 @@ static void *worker(void *arg)
 		if (rand_r(&seed) % 16 == 0)
 			glock_holder_owner(&gh, 1000 + (uintptr_t)arg);
 		err = glock_nq(&gh);
-		assert_true(!err || (err == -EAGAIN && flags & GLOCK_TRY));
+		assert_true(!err || (err == -EAGAIN && flags & GLOCK_TRY_CACHED));
 		/* A try that could not even queue is not counted. */
 		if (err)
 			continue;

@@ -7,7 +7,7 @@
  */
 #include "glock/core/hash.h"
 #include "glock/core/internal.h"
-#include "glock/state/lru.h"
+#include "glock/state/find.h"
 
 #include "check.h"
 #include "guarded.h"

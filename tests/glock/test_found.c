@@ -25,7 +25,7 @@ static int teardown(void **state)
 /* Asks without running the work. */
 static void ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
 {
-	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
+	glock__holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
 	glock_holder_owner(gh, (uintptr_t)gh);
 	assert_int_equal(glock_nq(gh), 0);
 }
@@ -42,8 +42,8 @@ static void found_waiter_behind_a_failed_try(void **state)
 	(void)state;
 	rig_hold(&a, gl, GLOCK_EX, 0);
 	rig_dq(&a);
-	ask(&a, gl, GLOCK_SH, GLOCK_TRY);
-	ask(&b, gl, GLOCK_EX, GLOCK_TRY);
+	ask(&a, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
+	ask(&b, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	ask(&c, gl, GLOCK_SH, 0);
 	rig_run();
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
@@ -67,7 +67,7 @@ static void found_try_overtakes_nobody(void **state)
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	rig_dq(&a);
 	rig_expect("th:SH:0 ask:PR");
-	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_expect("th:EX:0 convert:EX:quecvt:try");
 	rig_answer(-EAGAIN);
 	glock_put(gl);

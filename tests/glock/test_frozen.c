@@ -2,7 +2,7 @@
 /*
  * test_frozen.c - tests what a frozen node keeps back, and what follows the thaw.
  */
-#include "glock/state/lru.h"
+#include "glock/state/find.h"
 
 #include "rig.h"
 
@@ -43,7 +43,7 @@ static void machine_frozen_replies(void **state)
 	rig_dq(&a);
 	/* A refusal covers no data, so the recovery does not delay it. */
 	rig.lm.events->block(rig.space);
-	rig_nq(&b, third, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&b, third, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_answer(-EAGAIN);
 	assert_false(third->flags & GLOCK__F_FROZEN);
 	assert_true(glock_poll(&b));

@@ -106,7 +106,7 @@ static void gate_pause(void **state)
 	rig_expect("");
 	assert_false(glock_poll(&b) || glock_poll(&c));
 	rig_dq(&b);
-	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_TRY);
+	glock__holder_init(&b, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&b), -EAGAIN);
 	rig_nq(&b, gl, GLOCK_SH, 0);
 	rig.space->lm->events->resume(rig.space);

@@ -2,7 +2,8 @@
 /*
  * test_holder.c - tests requests and releases: every error and flag, several at once, lock order.
  */
-#include "glock/state/word.h"
+#include "glock/fast/word.h"
+#include "glock/state/busy.h"
 
 #include "rig.h"
 
@@ -27,7 +28,7 @@ static int teardown(void **state)
 
 static int nq(struct glock_holder *gh, struct glock *on, enum glock_mode mode, unsigned int flags)
 {
-	glock_holder_init(gh, on, mode, flags | GLOCK_ASYNC);
+	glock__holder_init(gh, on, mode, flags | GLOCK_ASYNC);
 	return glock_nq(gh);
 }
 
@@ -40,8 +41,8 @@ static void holder_refuses_nonsense(void **state)
 	assert_int_equal(nq(&a, gl, 17, 0), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_FLAGS_ALL + 1), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_1CB), -EINVAL);
-	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_IDLE), -EINVAL);
-	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY_1CB | GLOCK_TRY_IDLE), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_CACHED), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY_1CB | GLOCK_TRY_CACHED), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_EX, GLOCK_ANY), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
 	/* of GFS2's types only inodes have DF; a program's own type may have it */
@@ -80,7 +81,7 @@ static void holder_without_a_reference(void **state)
 	glock_put(gl);
 	for (unsigned int flags = 0; flags <= GLOCK_ASYNC; flags += GLOCK_ASYNC) {
 		*rig.messages = '\0';
-		glock_holder_init(&gh, gl, GLOCK_EX, flags);
+		glock__holder_init(&gh, gl, GLOCK_EX, flags);
 		assert_int_equal(glock_nq(&gh), -EINVAL);
 		assert_non_null(strstr(rig.messages, "no reference"));
 		assert_int_equal(glock_dq(&gh), -EINVAL);
@@ -203,16 +204,16 @@ static void holder_try_is_futile(void **state)
 	(void)state;
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	/* an incompatible holder */
-	glock_holder_init(&c, gl, GLOCK_EX, GLOCK_TRY);
+	glock__holder_init(&c, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
 	/* compatible, but a waiter is queued that is no try */
 	rig_nq(&b, gl, GLOCK_EX, 0);
-	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
+	glock__holder_init(&c, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
 	assert_int_equal(glock__look(gl).counts.tries_failed, 2);
 	assert_int_equal(gl_record(gl)->stats.v[GLOCK__QCOUNT], 2);
 	rig_dq(&b);
-	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
+	glock__holder_init(&c, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&c), 0);
 	rig_dq(&c);
 	rig_dq(&a);
@@ -334,7 +335,8 @@ static void holder_several_in_order(void **state)
 	assert_int_equal(glock_nq_m(3, gh), 0);
 	for (uint64_t want = 10; want <= 30;) {
 		assert_int_equal(
-		    glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), 1);
+		    glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)),
+		    1);
 		if (!strncmp(buf, "gfs2_promote: ", 14)) {
 			char line[64];
 
@@ -351,7 +353,8 @@ static void holder_several_in_order(void **state)
 	assert_int_equal(glock_nq_m(2, gh), 0);
 	do
 		assert_int_equal(
-		    glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), 1);
+		    glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)),
+		    1);
 	while (!strstr(buf, "queue EX") || strstr(buf, "dequeue"));
 	assert_non_null(strstr(buf, "glock 4:5 queue EX"));
 	glock_dq_m(2, gh);
@@ -359,7 +362,7 @@ static void holder_several_in_order(void **state)
 	/* the last one fails, so none is held */
 	rig_hold(&other, g[0], GLOCK_SH, 0);
 	for (int i = 0; i < 3; i++)
-		glock_holder_init(&gh[i], g[i], GLOCK_EX, GLOCK_TRY);
+		glock__holder_init(&gh[i], g[i], GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq_m(3, gh), -EAGAIN);
 	for (int i = 0; i < 3; i++)
 		assert_false(glock_valid(&gh[i]));
@@ -391,7 +394,7 @@ static void holder_lock_order(void **state)
 	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP);
 	assert_int_equal(glock_nq(&b), -EDEADLK);
 	/* a try cannot deadlock; another owner is independent */
-	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	glock__holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP | GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&b), 0);
 	rig_dq(&b);
 	glock_holder_owner(&b, 5);

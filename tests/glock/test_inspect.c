@@ -99,30 +99,10 @@ static void inspect_only_member(void **state)
 	assert_true(node.self && node.pid == getpid() && *node.name);
 }
 
-static void inspect_type(void **state)
-{
-	struct glock_statistics s = {.size = sizeof(s)}, all = s, none = {0};
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 0, &s), 0);
-	assert_int_equal(s.dcount, 1);
-	assert_int_equal(s.qcount, 1);
-	assert_int_equal(s.age, 0);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -1, &all), 0);
-	assert_memory_equal(&s, &all, sizeof(s)); /* the rig has one CPU */
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_RGRP, -1, &all), 0);
-	assert_int_equal(all.dcount, 0);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 1, &s), -EINVAL);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -2, &s), -EINVAL);
-	assert_int_equal(glock_type_statistics(rig.space, 20, 0, &s), -EINVAL);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 0, &none), -EINVAL);
-}
-
 static void inspect_counted_uses(void **state)
 {
-	struct glock_statistics s = {.size = sizeof(s)}, type = s;
+	struct glock_statistics s = {.size = sizeof(s)};
+	struct glock__stats type;
 	int errs[4];
 
 	(void)state;
@@ -138,30 +118,8 @@ static void inspect_counted_uses(void **state)
 	assert_int_equal(glock_statistics(gl, &s), 0);
 	assert_int_equal(s.qcount, 1031);
 	assert_int_equal(s.dcount, 1);
-	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -1, &type), 0);
-	assert_int_equal(type.qcount, 1031);
-}
-
-/* Counts are sums. The mean counts each CPU by its requests. */
-static void inspect_type_of_all_cpus(void **state)
-{
-	struct glock_statistics s = {.size = sizeof(s)};
-	struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
-	struct glock_space *space;
-
-	(void)state;
-	assert_int_equal(glock_space_open("cpus", &o, &space), 0);
-	if (space->type_stats.cpus > 1) {
-		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 0,
-					&(struct glock__stats){{1000, 0, 0, 0, 0, 0, 3, 10}});
-		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 1,
-					&(struct glock__stats){{3000, 0, 0, 0, 0, 0, 1, 20}});
-		assert_int_equal(glock_type_statistics(space, GLOCK_INODE, -1, &s), 0);
-		assert_int_equal(s.srtt, 1500);
-		assert_int_equal(s.dcount, 4);
-		assert_int_equal(s.qcount, 30);
-	}
-	assert_int_equal(glock_space_close(space), 0);
+	type = glock__type_stats_read(&rig.space->type_stats, GLOCK_INODE, 0);
+	assert_int_equal(type.v[GLOCK__QCOUNT], 1031);
 }
 
 #define INSPECT_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -172,9 +130,7 @@ int main(void)
 	    INSPECT_TEST(inspect_holders),
 	    INSPECT_TEST(inspect_sizes),
 	    INSPECT_TEST(inspect_only_member),
-	    INSPECT_TEST(inspect_type),
 	    INSPECT_TEST(inspect_counted_uses),
-	    cmocka_unit_test(inspect_type_of_all_cpus),
 	};
 
 	return RUN_TESTS(tests);

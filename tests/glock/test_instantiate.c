@@ -66,12 +66,29 @@ static void instantiate_around_deferred(void **state)
 	rig_expect("th:EX:0 convert:EX:quecvt instantiate:EX");
 }
 
+/* A holder in DF under EX reads no data. So the object is not read in yet for those who may. */
+static void instantiate_after_a_holder_in_df(void **state)
+{
+	(void)state;
+	pass(GLOCK_EX, GLOCK_SKIP);
+	rig_expect("th:EX:0 ask:EX");
+	pass(GLOCK_DF, 0);
+	rig_expect("instantiate:DF");
+	pass(GLOCK_DF, 0);
+	rig_expect("instantiate:DF");
+	pass(GLOCK_SH, 0);
+	rig_expect("instantiate:SH");
+	pass(GLOCK_DF, 0);
+	pass(GLOCK_EX, 0);
+	rig_expect("");
+}
+
 static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh)
 {
 	(void)gh;
 	if (strcmp(op, "instantiate"))
 		return;
-	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	glock__holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK__TRY_NOQUEUE);
 	glock_holder_owner(&c, 8);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
 	glock_holder_init(&b, on, GLOCK_SH, GLOCK_ASYNC);
@@ -143,7 +160,7 @@ static void withdraw_in_it(const char *op, struct glock *on, struct glock_holder
 	if (strcmp(op, "instantiate"))
 		return;
 	assert_int_equal(glock_valid(gh), 1);
-	glock_withdraw(glock_space_of(on));
+	glock_withdraw(gl_space(on));
 	assert_int_equal(glock_valid(gh), 0);
 }
 
@@ -230,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    INSTANTIATE_TEST(instantiate_once_for_each_cache),
 	    INSTANTIATE_TEST(instantiate_around_deferred),
+	    INSTANTIATE_TEST(instantiate_after_a_holder_in_df),
 	    INSTANTIATE_TEST(instantiate_by_one_holder),
 	    INSTANTIATE_TEST(instantiate_fails),
 	    INSTANTIATE_TEST(instantiate_skipped),

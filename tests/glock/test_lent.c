@@ -4,11 +4,10 @@
  * loses one; grants by mode; histograms.
  */
 #include "glock/core/lent.h"
+#include "glock/fast/word.h"
 #include "glock/publish/publish.h"
-#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 #include "glock/state/busy.h"
-#include "glock/state/word.h"
 #include "peek/peek.h"
 
 #include "rig.h"

@@ -5,7 +5,7 @@
  * Each sequence checks the requests to the lock manager, and the order of the cache's changes.
  */
 #include "glock/state/busy.h"
-#include "glock/state/lru.h"
+#include "glock/state/find.h"
 
 #include "rig.h"
 
@@ -181,7 +181,7 @@ static void machine_try_fails(void **state)
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
 
 	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_expect("th:EX:0 ask:EX:try");
 	assert_false(gl->flags & GLOCK__F_BLOCKING);
 	rig_answer(-EAGAIN);
@@ -195,6 +195,37 @@ static void machine_try_fails(void **state)
 	glock_put(gl);
 }
 
+/* No request goes out, whatever this node has, and nothing is demanded of others. */
+static void machine_try_cached(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	glock_holder_init(&a, gl, GLOCK_EX, GLOCK_TRY_CACHED);
+	assert_int_equal(glock_nq(&a), -EAGAIN);
+	rig_run();
+	rig_expect("");
+	assert_null(rig.open);
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	rig_dq(&b);
+	rig_expect("th:SH:0 ask:PR");
+	assert_int_equal(glock_nq(&a), -EAGAIN); /* a conversion would be a request, too */
+	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_TRY_CACHED);
+	assert_int_equal(glock_nq(&a), 0);
+	rig_dq(&a);
+	rig_run();
+	rig_expect("");
+	/* A request of this node is on its way: the try does not wait for the answer. */
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	glock_holder_owner(&a, 7);
+	assert_int_equal(glock_nq(&a), -EAGAIN);
+	rig_answer(0);
+	rig_dq(&b);
+	assert_int_equal(gl->state, GLOCK_EX);
+	assert_int_equal(glock__look(gl).counts.tries_failed, 3);
+	glock_put(gl);
+}
+
 /* A refused conversion of a try leaves the mode unchanged. */
 static void machine_try_keeps_the_mode(void **state)
 {
@@ -203,7 +234,7 @@ static void machine_try_keeps_the_mode(void **state)
 	(void)state;
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	rig_dq(&a);
-	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_answer(-EAGAIN);
 	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
 	assert_int_equal(gl->state, GLOCK_SH);
@@ -238,7 +269,7 @@ static void machine_refused_request(void **state)
 	rig.refuse = 0;
 	/* The queue goes on after a refused try: the next waiter asks. */
 	*rig.log = '\0';
-	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_nq(&b, gl, GLOCK_EX, 0);
 	rig_expect("th:EX:0 ask:EX:try");
 	rig_answer(-EAGAIN);
@@ -285,7 +316,7 @@ static void machine_no_memory_at_all(void **state)
 	assert_int_equal(glock_wait(&a, 0, 0), -ENOSPC);
 	/* A try does not wait. */
 	rig.room = RIG_MS;
-	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	rig_expect("th:EX:0 ask:EX:try room:0");
 	assert_int_equal(glock_wait(&a, 0, 0), -ENOSPC);
 	/* A canceled request is not made again. The next request is short of memory anew. */
@@ -452,15 +483,25 @@ static void machine_lifetime(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RIG_TEST(machine_requests),           RIG_TEST(machine_looks_at_the_clock),
-	    RIG_TEST(machine_gives_way_by_steps), RIG_TEST(machine_deferred_keeps_metadata),
-	    RIG_TEST(machine_converts),           RIG_TEST(machine_failed_conversion),
-	    RIG_TEST(machine_asks_again_at_un),   RIG_TEST(machine_try_fails),
-	    RIG_TEST(machine_try_keeps_the_mode), RIG_TEST(machine_error_fails_all),
-	    RIG_TEST(machine_refused_request),    RIG_TEST(machine_no_memory),
-	    RIG_TEST(machine_no_memory_at_all),   RIG_TEST(machine_fifo),
-	    RIG_TEST(machine_lock_and_unlock),    RIG_TEST(machine_lock_fails),
-	    RIG_TEST(machine_xmote_bh_fails),     RIG_TEST(machine_callback_tells),
+	    RIG_TEST(machine_requests),
+	    RIG_TEST(machine_looks_at_the_clock),
+	    RIG_TEST(machine_gives_way_by_steps),
+	    RIG_TEST(machine_deferred_keeps_metadata),
+	    RIG_TEST(machine_converts),
+	    RIG_TEST(machine_failed_conversion),
+	    RIG_TEST(machine_asks_again_at_un),
+	    RIG_TEST(machine_try_fails),
+	    RIG_TEST(machine_try_cached),
+	    RIG_TEST(machine_try_keeps_the_mode),
+	    RIG_TEST(machine_error_fails_all),
+	    RIG_TEST(machine_refused_request),
+	    RIG_TEST(machine_no_memory),
+	    RIG_TEST(machine_no_memory_at_all),
+	    RIG_TEST(machine_fifo),
+	    RIG_TEST(machine_lock_and_unlock),
+	    RIG_TEST(machine_lock_fails),
+	    RIG_TEST(machine_xmote_bh_fails),
+	    RIG_TEST(machine_callback_tells),
 	    RIG_TEST(machine_lifetime),
 	};
 

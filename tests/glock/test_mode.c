@@ -5,6 +5,7 @@
  * The tables stand here once more as text, in the documents' own layout. The test compares them
  * cell by cell.
  */
+#include "glock/base/flags.h"
 #include "glock/base/mode.h"
 
 #include "check.h"
@@ -189,8 +190,8 @@ static void mode_grant_table_with_a_holder(void **state)
 /* With a holder, EXACT and ANY do not matter. NODE_SCOPE matters only if both holders have it. */
 static void mode_holder_ignores_other_flags(void **state)
 {
-	static const unsigned int flags[] = {0,         GLOCK_EXACT, GLOCK_ANY,
-					     GLOCK_TRY, GLOCK_SKIP,  GLOCK_NODE_SCOPE};
+	static const unsigned int flags[] = {
+	    0, GLOCK_EXACT, GLOCK_ANY, GLOCK__TRY_NOQUEUE, GLOCK_SKIP, GLOCK_NODE_SCOPE};
 
 	(void)state;
 	for (unsigned int h = 1; h < GLOCK_MODE_MAX; h++)
@@ -217,7 +218,7 @@ static void mode_blocking_requests(void **state)
 				continue;
 			assert_int_equal(glock__mode_is_down(s, t), right_away);
 			assert_int_equal(glock__request_blocks(s, t, 0), !right_away);
-			assert_false(glock__request_blocks(s, t, GLOCK_TRY));
+			assert_false(glock__request_blocks(s, t, GLOCK__TRY_NOQUEUE));
 			assert_false(glock__request_blocks(s, t, GLOCK_TRY_1CB));
 		}
 	}

@@ -55,7 +55,7 @@ static int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags
 {
 	static uint64_t owners = 1000; /* rig_nq() counts its owners from 1 on */
 
-	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
+	glock__holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
 	glock_holder_owner(gh, owners++);
 	glock_holder_notify(gh, notifier, deadline);
 	return glock_nq(gh);
@@ -88,7 +88,7 @@ static void notify_failures(void **state)
 {
 	(void)state;
 	rig_hold(&a, gl, GLOCK_EX, 0);
-	assert_int_equal(ask(&b, GLOCK_SH, GLOCK_TRY, 0), -EAGAIN);
+	assert_int_equal(ask(&b, GLOCK_SH, GLOCK__TRY_NOQUEUE, 0), -EAGAIN);
 	assert_int_equal(ask(&b, GLOCK_SH, GLOCK_NOBLOCK, 0), -ECHILD);
 	assert_null(next());
 	assert_int_equal(ask(&b, GLOCK_SH, 0, 0), 0);

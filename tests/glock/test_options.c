@@ -63,16 +63,13 @@ static void options_of_a_space(void **state)
 		const char *message; /* NULL: the space opens */
 	} cases[] = {
 	    {SPACE(.flags = 0x31),
-	     "space shop: flags is 0x31; set it to GLOCK_SPACE_ flags, which are 0xf in libglock "},
+	     "space shop: flags is 0x31; set it to GLOCK_SPACE_ flags, which are 0xb in libglock "},
 	    {SPACE(.flags = 1u << 31), "space shop: flags is 0x80000000; "},
 	    {SPACE(.flags = GLOCK_SPACE_CHECK_OPS), NULL},
 	    {SPACE(.cached_age = -1),
 	     "space shop: cached_age is -1; set it to 0 (no limit) or more, in ns"},
 	    {SPACE(.cached_age = INT64_MIN), "space shop: cached_age is -9223372036854775808; "},
 	    {SPACE(.cached_age = INT64_MAX), NULL},
-	    {SPACE(.trace_order = 25),
-	     "space shop: trace_order is 25; set it to 0 (no trace) to 24"},
-	    {SPACE(.trace_order = UINT_MAX), "space shop: trace_order is 4294967295; "},
 	    {SPACE(.work_threads = 257),
 	     "space shop: work_threads is 257; set it to 0 (16 threads) to 256"},
 	    {SPACE(.work_threads = SIZE_MAX), "space shop: work_threads is 18446744073709551615; "},

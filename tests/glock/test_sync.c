@@ -277,7 +277,7 @@ static void sync_beside_no_operation(void **state)
 	(void)state;
 	assert_int_equal(glock_space_open("sync", &o, &space), 0);
 	assert_int_equal(glock_get(space, GLOCK_TYPE_OWN, 1, &slow), 0);
-	glock_holder_init(&gh, slow, GLOCK_EX, GLOCK_MOVABLE);
+	glock_holder_init(&gh, slow, GLOCK_EX, GLOCK_NOPID);
 	assert_int_equal(glock_nq(&gh), 0);
 	pthread_create(&t[0], NULL, sync_thread, slow);
 	while (!writing)

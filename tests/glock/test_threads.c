@@ -7,6 +7,7 @@
  */
 #include "check.h"
 #include "glock.h"
+#include "glock/state/show.h"
 #include "guarded.h"
 
 #include <dirent.h>
@@ -35,9 +36,10 @@ static int64_t now(void)
 
 static void open_space(unsigned int flags)
 {
-	const struct glock_space_options o = {.size = sizeof(o), .flags = flags, .trace_order = 10};
+	const struct glock_space_options o = {.size = sizeof(o), .flags = flags};
 
 	assert_int_equal(glock_space_open("threads", &o, &space), 0);
+	assert_int_equal(glock__trace_begin(space, 10), 0);
 	for (uint64_t i = 0; i < GLOCKS; i++)
 		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
 }
@@ -62,10 +64,10 @@ static void *worker(void *arg)
 		int err;
 
 		if (rand_r(&seed) % 8 == 0)
-			flags |= GLOCK_TRY;
-		glock_holder_init(&gh, gls[i], mode, flags);
+			flags |= GLOCK__TRY_NOQUEUE;
+		glock__holder_init(&gh, gls[i], mode, flags);
 		err = glock_nq(&gh);
-		assert_true(!err || (err == -EAGAIN && flags & GLOCK_TRY));
+		assert_true(!err || (err == -EAGAIN && flags & GLOCK__TRY_NOQUEUE));
 		if (err)
 			continue;
 		wrote += mode == GLOCK_EX;

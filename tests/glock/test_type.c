@@ -3,7 +3,6 @@
  * test_type.c - tests types: names, numbers, caches, modes, lock order, and cache changes by mode.
  */
 #include "glock/base/mode.h"
-#include "glock/base/type.h"
 
 #include "check.h"
 

@@ -22,7 +22,7 @@ enum { THREADS = 8, PAIRS = 100 };
 static void *handle;
 static int (*space_open)(const char *, const struct glock_space_options *, struct glock_space **);
 static int (*space_close)(struct glock_space *);
-static int (*get)(struct glock_space *, unsigned int, uint64_t, struct glock **);
+static int (*get_at)(struct glock_space *, unsigned int, uint64_t, struct glock **, const char *);
 static void (*put)(struct glock *);
 static void (*holder_init)(struct glock_holder *, struct glock *, enum glock_mode, unsigned int);
 static int (*nq_at)(struct glock_holder *, const char *);
@@ -46,7 +46,7 @@ static void load(void)
 	}
 	find(&space_open, "glock_space_open");
 	find(&space_close, "glock_space_close");
-	find(&get, "glock_get");
+	find(&get_at, "glock_get_at");
 	find(&put, "glock_put");
 	find(&holder_init, "glock_holder_init");
 	find(&nq_at, "glock_nq_at");
@@ -80,7 +80,7 @@ static void open_space(void)
 	const struct glock_space_options o = {
 	    .size = sizeof(o), .types = &type, .n_types = 1, .lockman = "none", .log = tell};
 
-	if (space_open("unload", &o, &space) || get(space, GLOCK_INODE, 1, &gl))
+	if (space_open("unload", &o, &space) || get_at(space, GLOCK_INODE, 1, &gl, GLOCK_HERE))
 		_exit(4);
 }
 

@@ -48,7 +48,7 @@ static void on_log(void *arg, const char *message)
 	fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
 }
 
-static void on_recover(void *arg, const struct glock_peer *dead)
+static void on_recover(void *arg, const struct glock_node *dead)
 {
 	(void)arg, (void)dead;
 	pthread_mutex_lock(&me.lock);
@@ -185,15 +185,19 @@ static int64_t do_write(unsigned int i, int64_t value)
 
 static int64_t do_way(uint64_t number)
 {
-	struct glock_peer peer[4];
+	struct glock_holder_info info[8] = {{.size = sizeof(*info)}};
+	int64_t found = 0;
 	struct glock *gl;
-	size_t n;
+	int n;
 
 	if (glock_get(me.space, GLOCK_RGRP, number, &gl))
 		return -1;
-	n = glock_in_the_way(gl, peer, 4);
+	n = glock_holders(gl, info, sizeof(info) / sizeof(*info));
 	glock_put(gl);
-	return n ? peer[0].pid + (peer[0].stopped ? 1ll << 32 : 0) : 0;
+	for (int i = 0; i < n && i < (int)(sizeof(info) / sizeof(*info)) && !found; i++)
+		if (!info[i].own)
+			found = info[i].pid + (info[i].stopped ? 1ll << 32 : 0);
+	return found;
 }
 
 /* Returns the number of calls in a child that did not answer -ECHILD. */

@@ -144,7 +144,7 @@ static void one(struct thread *t)
 {
 	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_EX, GLOCK_EX, GLOCK_SH};
 	static const unsigned int flags[] = {
-	    0,           0,           GLOCK_TRY_IDLE, GLOCK_TRY, GLOCK_TRY_1CB,
+	    0,           0,           GLOCK_TRY_CACHED, GLOCK_TRY, GLOCK_TRY_1CB,
 	    GLOCK_ASYNC, GLOCK_ASYNC, GLOCK_NOCACHE};
 	static const struct timespec a_while = {.tv_nsec = 100000};
 	struct glock_holder gh = GLOCK_HOLDER_NONE;

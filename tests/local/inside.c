@@ -34,8 +34,8 @@ static struct head *map(const char *space, bool write)
 	return head == MAP_FAILED ? NULL : head;
 }
 
-/* Tells whether that process has locked a table now and has stored its name as the owner. */
-static bool has_table(const char *space, pid_t pid)
+/* The owner's name is in the word of the lock. */
+bool inside_has_table(const char *space, pid_t pid)
 {
 	struct head *head = map(space, false);
 	bool has = false;
@@ -61,7 +61,7 @@ bool inside_stop(const char *space, pid_t pid, unsigned int tries)
 		if (kill(pid, SIGSTOP) || waitpid(pid, &status, WUNTRACED) != pid ||
 		    !WIFSTOPPED(status))
 			return false;
-		if (has_table(space, pid))
+		if (inside_has_table(space, pid))
 			return true;
 		kill(pid, SIGCONT);
 		nanosleep(&pause, NULL);

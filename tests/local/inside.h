@@ -3,7 +3,8 @@
 #ifndef TESTS_LOCAL_INSIDE_H
 #define TESTS_LOCAL_INSIDE_H
 
-#include "lockman/local/local_impl.h"
+#include "lockman/local/local_nodes.h"
+#include "lockman/local/local_shard.h"
 
 struct inside {
 	unsigned int nodes; /* slots that are not free */
@@ -17,6 +18,8 @@ struct inside {
 
 /* Reads the space of that name in GLOCK_DIR. */
 void inside_look(const char *space, struct inside *in);
+/* Tells whether a thread of that process has the lock of a table now. */
+bool inside_has_table(const char *space, pid_t pid);
 /*
  * Stops that child while it has the lock of a table, at any point inside. Returns false if none of
  * the tries found it there; the child then goes on. The child must be at work. If a process with

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_bad.c - tests bad names and directories, and the files and directories of other users. */
 #include "glock/core/space.h"
+#include "lockman/local/local_file.h"
 #include "lockman/local/local_look.h"
 
 #include "actor.h"

@@ -3,7 +3,7 @@
  * test_death.c - tests the effects of a process that dies, is stopped, withdraws, forks or closes
  * its descriptors. The other processes get its locks in time, and are told of its death.
  */
-#include "lockman/local/local_impl.h"
+#include "lockman/local/local_shard.h"
 
 #include "actor.h"
 #include "base/proc.h"
@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #define SPACE "death"
@@ -432,7 +433,7 @@ static void stopped_in_a_table(void **state)
 	assert_int_equal(actor_do(&b, "way 16"), c.pid + (1ll << 32));
 	assert_int_equal(actor_do(&b, "wait 0 100"), -ETIMEDOUT);
 	begin(&e, "");
-	assert_int_equal(actor_do(&e, "nq 0 %d EX 1", same), -EAGAIN);
+	assert_int_equal(actor_do(&e, "nq 0 %d EX 2", same), -EAGAIN);
 	actor_send(&e, "close");
 	assert_false(actor_answers_within(&e, A_WHILE));
 	actor_send(&b, "nq 1 %d EX 0", other);
@@ -538,7 +539,7 @@ static void forks_and_descriptors(void **state)
 	assert_int_equal(actor_do(&a, "nq 0 7 EX 0"), 0);
 	assert_int_equal(actor_do(&a, "fork"), 0);
 	assert_int_equal(actor_do(&a, "closefds"), 0);
-	assert_int_equal(actor_do(&b, "nq 0 7 SH 1"), -EAGAIN);
+	assert_int_equal(actor_do(&b, "nq 0 7 SH 2"), -EAGAIN);
 	actor_send(&b, "nq 0 7 EX 0");
 	assert_false(actor_answers_within(&b, A_WHILE));
 	assert_int_equal(actor_do(&a, "valid 0"), 1);

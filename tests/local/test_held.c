@@ -133,7 +133,7 @@ static void *ask(void *arg)
 
 	(void)arg;
 	while (!__atomic_load_n(&stop_asking, __ATOMIC_ACQUIRE)) {
-		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_TRY);
+		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_TRY_CACHED);
 		if (!glock_nq(&gh))
 			glock_dq(&gh);
 		glock_holder_init(&gh, gl, GLOCK_EX, 0);
@@ -194,7 +194,7 @@ static void downgrade_by_another_thread(void **state)
 		assert_int_equal(downgrade_elsewhere(&gh), -EPERM);
 		assert_int_equal(glock_dq(&gh), 0);
 	}
-	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_MOVABLE);
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_NOPID);
 	assert_int_equal(glock_nq(&gh), 0);
 	assert_int_equal(downgrade_elsewhere(&gh), 0);
 	assert_int_equal(glock_dq(&gh), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_idle.c - tests TRY_IDLE between processes: a lock that another process only caches is free.
+ * test_idle.c - tests TRY between processes: a lock that another process only caches is free.
  *
- * On a busy machine a hand-over may take longer than TRY_IDLE waits. So -EAGAIN is allowed where a
+ * On a busy machine a hand-over may take longer than TRY waits. So -EAGAIN is allowed where a
  * lock is idle, and the test asks again. -EBUSY never is.
  */
 #include "glock.h"
@@ -40,7 +40,7 @@ static int64_t now(void)
 
 static int64_t ask(struct actor *who, const char *mode)
 {
-	return actor_do(who, "nq 0 1 %s %d", mode, GLOCK_TRY_IDLE);
+	return actor_do(who, "nq 0 1 %s %d", mode, GLOCK_TRY);
 }
 
 /* Takes an idle lock. Returns how often there was no answer in time. */
@@ -81,7 +81,7 @@ static void an_idle_lock_is_given_up(void **state)
 	(void)state;
 	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
-	assert_int_equal(actor_do(&b, "nq 0 1 EX %d", GLOCK_TRY), -EAGAIN);
+	assert_int_equal(actor_do(&b, "nq 0 1 EX %d", GLOCK_TRY_CACHED), -EAGAIN);
 	for (int i = 0; i < TURNS; i++) {
 		struct actor *who = i % 2 ? &a : &b;
 
@@ -227,10 +227,10 @@ static void the_hold_time_counts_as_caching(void **state)
 		assert_int_equal(glock_dq(&gh), 0);
 		if (holds[i % 3] > 0)
 			assert_int_equal(nq(&gh, its, GLOCK_TRY_1CB), -EAGAIN);
-		while ((err = nq(&gh, its, GLOCK_TRY_IDLE)) == -EAGAIN && late < TRIES)
+		while ((err = nq(&gh, its, GLOCK_TRY)) == -EAGAIN && late < TRIES)
 			late++;
 		assert_int_equal(err, 0);
-		assert_int_equal(nq(&(struct glock_holder){0}, gl, GLOCK_TRY), -EAGAIN);
+		assert_int_equal(nq(&(struct glock_holder){0}, gl, GLOCK_TRY_CACHED), -EAGAIN);
 		assert_int_equal(glock_dq(&gh), 0);
 		glock_put(gl);
 		glock_put(its);
@@ -258,12 +258,12 @@ static void a_holder_in_a_slot(void **state)
 			if (k < 3)
 				assert_int_equal(glock_dq(&gh), 0);
 		}
-		err = nq(&it, its, GLOCK_TRY_IDLE);
+		err = nq(&it, its, GLOCK_TRY);
 		assert_true(err == -EBUSY || err == -EAGAIN);
 		busy += err == -EBUSY;
 		assert_int_equal(glock_valid(&gh), 1);
 		assert_int_equal(glock_dq(&gh), 0);
-		while ((err = nq(&it, its, GLOCK_TRY_IDLE)) == -EAGAIN && late < TRIES)
+		while ((err = nq(&it, its, GLOCK_TRY)) == -EAGAIN && late < TRIES)
 			late++;
 		assert_int_equal(err, 0);
 		assert_int_equal(glock_dq(&it), 0);
@@ -289,7 +289,7 @@ static void a_long_write_back(void **state)
 	write_back_ns = 400 * MS;
 	assert_int_equal(nq(&gh, gl, 0), 0);
 	assert_int_equal(glock_dq(&gh), 0);
-	while ((err = nq(&gh, its, GLOCK_TRY_IDLE)) == -EAGAIN && late < TRIES)
+	while ((err = nq(&gh, its, GLOCK_TRY)) == -EAGAIN && late < TRIES)
 		late++;
 	assert_int_equal(err, 0);
 	assert_true(late);
@@ -327,7 +327,7 @@ static void the_wait_follows_the_hand_overs(void **state)
 	write_back_ns = 180 * MS;
 	do {
 		began = now();
-		err = nq(&gh, its, GLOCK_TRY_IDLE);
+		err = nq(&gh, its, GLOCK_TRY);
 		took = now() - began;
 		longest = took > longest ? took : longest;
 	} while (err == -EAGAIN && late++ < TRIES);

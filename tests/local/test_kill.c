@@ -7,7 +7,6 @@
  */
 #include "checker.h"
 #include "inside.h"
-#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +23,7 @@
 
 #include <cmocka.h>
 
-/* With a sanitizer a process takes many times as long to start. */
-enum { KILLS = GLOCK__TSAN ? 200 : GLOCK__ASAN ? 400 : 1000 };
+enum { KILLS = 1000 };
 enum { INSIDE = 100, TRIES = 400, STOPS = 300 };
 enum { PATIENCE_MS = 60000 };
 

@@ -5,7 +5,7 @@
  * The tests check which process recovers, and which one follows if that process dies, too. All
  * waiting processes must go on in the end.
  */
-#include "lockman/local/local_impl.h"
+#include "lockman/local/local_nodes.h"
 
 #include "actor.h"
 
@@ -217,7 +217,7 @@ static void a_try_is_refused_meanwhile(void **state)
 	while (!actor_do(&b, "recovered"))
 		;
 	/* 0x1: TRY */
-	assert_int_equal(actor_do(&d, "nq 1 17 EX 0x1"), -EAGAIN);
+	assert_int_equal(actor_do(&d, "nq 1 17 EX 0x2"), -EAGAIN);
 	assert_int_equal(actor_do(&d, "wait 0 100"), -ETIMEDOUT);
 	actor_do(&b, "hold 0");
 	assert_int_equal(actor_do(&d, "wait 0 60000"), 0);

@@ -5,7 +5,7 @@
  * Requests are added, found, and answered in any order. The list is searched from one end to the
  * other.
  */
-#include "lockman/local/local_impl.h"
+#include "lockman/local/local_serve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -73,7 +73,7 @@ static void get(void)
 static void take(void)
 {
 	for (unsigned int i = 0; i < MANY; i++) {
-		glock_holder_init(&gh[i], gl[i], i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_MOVABLE);
+		glock_holder_init(&gh[i], gl[i], i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_NOPID);
 		assert_int_equal(glock_nq(&gh[i]), 0);
 	}
 }
@@ -81,9 +81,10 @@ static void take(void)
 static void use(void)
 {
 	struct glock_statistics st = {.size = sizeof(st)};
-	struct glock_peer peers[2];
-	char text[GLOCK_LVB_SIZE] = "x", line[256];
-	uint64_t token, cursor = 0;
+	struct glock_holder_info holder = {.size = sizeof(holder)};
+	struct glock_node node = {.size = sizeof(node)};
+	char text[GLOCK_LVB_SIZE] = "x";
+	uint64_t token;
 
 	assert_int_equal(glock_lvb_write(&gh[1], text), 0);
 	assert_int_equal(glock_lvb_read(&gh[1], text), 0);
@@ -93,8 +94,8 @@ static void use(void)
 	assert_int_equal(glock_downgrade(&gh[1], GLOCK_SH), 0);
 	assert_int_equal(glock_wait(&gh[1], 0, 0), 0);
 	assert_int_equal(glock_statistics(gl[1], &st), 0);
-	assert_int_equal(glock_in_the_way(gl[1], peers, 2), 0);
-	assert_int_equal(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, 256), 1);
+	assert_int_equal(glock_holders(gl[1], &holder, 1), 1);
+	assert_int_equal(glock_nodes(space, &node, 1), 1);
 }
 
 static void refuse(void)
@@ -102,6 +103,8 @@ static void refuse(void)
 	struct glock_holder other;
 
 	glock_holder_init(&other, gl[0], GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_nq(&other), -EBUSY);
+	glock_holder_init(&other, gl[0], GLOCK_EX, GLOCK_TRY_CACHED);
 	assert_int_equal(glock_nq(&other), -EAGAIN);
 	glock_holder_init(&other, gl[0], GLOCK_DF, 0);
 	assert_int_equal(glock_nq(&other), -EINVAL);
@@ -224,12 +227,8 @@ static void stack_of_each_call(void **state)
 	(void)state;
 	if (getenv("GLOCK_DIR"))
 		snprintf(dir, sizeof(dir), "%s", getenv("GLOCK_DIR"));
-	options = (struct glock_space_options){.size = sizeof(options),
-					       .types = &type,
-					       .n_types = 1,
-					       .trace_order = 8,
-					       .dir = dir,
-					       .log = keep_message};
+	options = (struct glock_space_options){
+	    .size = sizeof(options), .types = &type, .n_types = 1, .dir = dir, .log = keep_message};
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 		size_t all = stack_of(calls[i].call), used = all > base ? all - base : 0;
 

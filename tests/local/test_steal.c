@@ -30,7 +30,7 @@
 
 #include <cmocka.h>
 
-enum { SECONDS = 4, PATIENCE_MS = 60000, LIVES = 6 };
+enum { SECONDS = GLOCK__TSAN ? 15 : 4, PATIENCE_MS = 60000, LIVES = 6 };
 
 /* ---- points at which a worker stops itself ---- */
 

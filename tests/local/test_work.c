@@ -56,9 +56,9 @@ static void named(struct glock_space *space, uint64_t number, bool any)
 	uint64_t *since = (uint64_t *)&h->work_since;
 	int ms = 0;
 
-	while (((atom_load64(since) != 0) != any ||
-		(any && atom_load64(&h->work_number) != number)) &&
-	       ms++ < PATIENCE_MS)
+	while (
+	    ((atom_load64(since) != 0) != any || (any && atom_load64(&h->work_number) != number)) &&
+	    ms++ < PATIENCE_MS)
 		poll(NULL, 0, 1);
 	poll(NULL, 0, 5);
 	assert_int_equal(atom_load64(since) != 0, any);

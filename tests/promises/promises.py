@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""promises.py - checks that each promise of include/glock.h has a test. TAP.
+"""promises.py - checks that each promise of the headers has a test. TAP.
 
-usage: promises.py             checks docs/promises.md against include/glock.h
+usage: promises.py             checks docs/promises.md against include/glock.h and glock-choose.h
        promises.py --missing   prints a row for each promise that has none; a row that lost its sentence lends its test
        promises.py --stale     prints the rows of docs/promises.md that have no sentence
        promises.py --list      prints each sentence with its place, its line, and whether it is a promise
@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import header  # noqa: E402
 
-HEADER = "include/glock.h"
+HEADERS = ("include/glock.h", "include/glock-choose.h")
 ROWS = "docs/promises.md"
 EXEMPT = "tests/promises/exempt"
 REST = "..."
@@ -112,9 +112,9 @@ def trouble_with(root, test):
     except OSError:
         return "has no such file"
     if path.endswith((".c", ".cc")):
-        if not re.search(rf"^static void {name}\(void", text, re.M):
+        if not re.search(rf"^static (?:void|int) {name}\(void", text, re.M):
             return "has no such function"
-        if not re.search(rf'(?:cmocka\w*|TEST\w*)\({name}[,)]|"{name}", {name}\b', text):
+        if not re.search(rf'(?:cmocka\w*|TEST\w*)\({name}[,)]|"{name}", {name}\b|\{{{name}\(\), ', text):
             return "has the function, but no list of tests has it"
     elif not re.search(rf"\b{name}\b", text):
         return "does not have this name"
@@ -129,7 +129,11 @@ def trouble_with(root, test):
 class Tree:
     def __init__(self, root):
         self.root = root
-        self.sentences = header.read(self.text(HEADER))
+        self.sentences = []
+        for path in HEADERS:
+            for sentence in header.read(self.text(path)):
+                sentence.path = path
+                self.sentences.append(sentence)
         self.rows = read_rows(self.text(ROWS))
         self.exempt = read_exemptions(self.text(EXEMPT))
         self.promises = [s for s in self.sentences if is_promise(s)]
@@ -202,7 +206,7 @@ def check(tree):
         print(f"{'not ok' if messages else 'ok'} {number} - {name}")
 
     test("each promise of the header has a row, or is exempt",
-         [f"{HEADER}:{s.line}: no row: {row_of(s, '?')}" for s in tree.missing()])
+         [f"{s.path}:{s.line}: no row: {row_of(s, '?')}" for s in tree.missing()])
     test("each row has its sentence",
          [f"{ROWS}:{row.line}: no such sentence: {row.place}: {row.text}" for row in tree.stale(tree.rows)])
     test("each row is for one sentence, and the only one",
@@ -233,7 +237,7 @@ def main(arguments=None):
         return 0
     if chosen.list:
         for s in tree.sentences:
-            print(f"{s.line:4} {'promise' if is_promise(s) else '       '} {s.place}: {s.text}")
+            print(f"{s.path}:{s.line:4} {'promise' if is_promise(s) else '       '} {s.place}: {s.text}")
         return 0
     return check(tree)
 

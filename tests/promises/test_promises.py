@@ -92,7 +92,7 @@ EXEMPT = ["size | never 0 | a duty of the program"]
 def run(text=HEADER, rows=None, exempt=None, arguments=()):
     """Returns the status of promises.py and its output, for a tree of that header, rows and exemptions."""
     with tempfile.TemporaryDirectory() as root:
-        for path, content in ((promises.HEADER, text), (promises.ROWS, "\n".join(ROWS if rows is None else rows)),
+        for path, content in ((promises.HEADERS[0], text), (promises.HEADERS[1], "/* SPDX-License-Identifier: MIT */\n"), (promises.ROWS, "\n".join(ROWS if rows is None else rows)),
                               (promises.EXEMPT, "\n".join(EXEMPT if exempt is None else exempt)),
                               ("tests/x/test_x.c", TEST), ("tests/x/meson.build", "test('x')"),
                               ("tests/y/test_x.c", TEST)):

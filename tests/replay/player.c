@@ -5,6 +5,7 @@
 #include "glock/space/open.h"
 #include "glock/state/demote.h"
 #include "glock/state/queue.h"
+#include "glock/state/show.h"
 #include "glock/state/work.h"
 
 #include "check.h"
@@ -103,8 +104,6 @@ static unsigned int cpu(void)
 	return 0;
 }
 
-static const struct glock__env env = {.now = now, .random = dice, .cpu = cpu, .cpus = 1};
-
 static void play_one(void);
 
 void player_note_late(int64_t ns)
@@ -165,7 +164,8 @@ static void hear(void)
 	char line[512];
 	struct played *p = pl.out;
 
-	while (glock_trace(pl.space, GLOCK_FORMAT_LINUX_6_1, &pl.cursor, line, sizeof(line)) == 1) {
+	while (glock__trace_next(pl.space, GLOCK_FORMAT_LINUX_6_1, &pl.cursor, line,
+				 sizeof(line)) == 1) {
 		if (p->n == p->room) {
 			p->room = p->room ? 2 * p->room : 64;
 			p->lines = realloc(p->lines, p->room * sizeof(*p->lines));
@@ -394,6 +394,8 @@ static void play_one(void)
 
 /* ---- a lifetime ---- */
 
+unsigned int glock__linux_hz;
+
 static void open_space(const struct lifetime *l, const struct play_options *play)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .xmote_th = prepare};
@@ -404,16 +406,20 @@ static void open_space(const struct lifetime *l, const struct play_options *play
 	struct glock_space_options o = {.size = sizeof(o),
 					.types = types,
 					.n_types = ARRAY_SIZE(types),
+					.flags = GLOCK_SPACE_DISPATCH};
 
-					.flags = GLOCK_SPACE_DISPATCH | GLOCK_SPACE_LINUX_6_1,
-					.major = l->major,
-					.minor = l->minor,
-					.hz = play->hz,
-					.trace_order = 10};
+	const struct glock__env env = {.now = now,
+				       .random = dice,
+				       .cpu = cpu,
+				       .cpus = 1,
+				       .major = l->major,
+				       .minor = l->minor};
 
+	glock__linux_hz = play->hz;
 	pl.lm.ops = &lm_ops;
 	pl.now = l->events[0].time - LONG_AGO;
 	assert_int_equal(glock__space_open("replay", &o, &pl.lm, &env, &pl.space), 0);
+	assert_int_equal(glock__trace_begin(pl.space, 10), 0);
 }
 
 void play(const struct lifetime *l, const struct play_options *o, struct played *p)

@@ -106,7 +106,10 @@ static void on_inval(struct glock *gl, unsigned int what)
 	c->instantiated = GLOCK_UN;
 }
 
-/* Reads the object in: once, and again after DF, in which a cache has less. */
+/*
+ * Reads the object in: once, and again after DF, in which a cache has less. A holder in DF under SH
+ * or EX reads a part of the object, so the next holder reads the object in again.
+ */
 static int on_instantiate(struct glock_holder *gh)
 {
 	struct world *w = world_current;
@@ -116,8 +119,11 @@ static int on_instantiate(struct glock_holder *gh)
 
 	world_note(NOTE_CALL, "instantiate", gl, (int)mode, 0);
 	check_thread(gl, "instantiate", true);
-	if (c->instantiated != GLOCK_UN && (c->instantiated != GLOCK_DF || gl->state == GLOCK_DF))
+	if (c->instantiated != GLOCK_UN && !c->partly &&
+	    (c->instantiated != GLOCK_DF || gl->state == GLOCK_DF))
 		trouble("%u:%lu: read in twice", gl->type, (unsigned long)gl->number);
+	c->partly = mode == GLOCK_DF && gl->state != GLOCK_DF &&
+		    gl_type(gl)->info.caches & GLOCK_CACHES_DATA;
 	c->instantiated = gl->state; /* set before the sleep, to notice a second call meanwhile */
 	maybe_slow(gl);
 	if (fails(10)) {

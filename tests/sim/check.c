@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - the checks after every step of the simulated cluster. */
+#include "glock/fast/word.h"
 #include "glock/state/queue.h"
-#include "glock/state/word.h"
 #include "glock/state/work.h"
 
 #include "world_impl.h"
@@ -77,7 +77,7 @@ static void check_queue(struct world *w, struct glock *gl)
 }
 
 /*
- * The policy of the hold time keeps its bound: a demand that waits has work queued for the end of
+ * The policy of the hold time keeps its bound. A demand that waits has work queued for the end of
  * the bound or earlier, and nothing waits in SH. A change that goes on ends with a run of the work.
  */
 static void check_bound(const struct glock *gl)

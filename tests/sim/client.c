@@ -118,7 +118,7 @@ static int ask(struct world *w, struct client *c)
 	int err;
 
 	c->gl = world_glock(w, c->node, c->g);
-	glock_holder_init(&c->gh, c->gl, c->mode, c->flags);
+	glock__holder_init(&c->gh, c->gl, c->mode, c->flags);
 	if (!w->f.fast)
 		glock_holder_owner(&c->gh, (uint64_t)(c - w->client) + 1);
 	c->queued = 0;
@@ -184,7 +184,7 @@ static unsigned int some_flags(struct world *w, enum glock_mode mode)
 	if (!chance(4) && mode == GLOCK_EX)
 		flags |= GLOCK_NODE_SCOPE;
 	if (w->f.tries && !chance(3))
-		flags |= chance(2) ? GLOCK_TRY : chance(2) ? GLOCK_TRY_1CB : GLOCK_TRY_IDLE;
+		flags |= chance(2) ? GLOCK__TRY_NOQUEUE : chance(2) ? GLOCK_TRY_1CB : GLOCK_TRY;
 	if (!chance(16))
 		flags |= GLOCK_RECOVER;
 	return flags;
@@ -261,7 +261,7 @@ static void duel(void *arg)
 		if (c->state == HELD)
 			let_go(c, false);
 		else if (c->state == IDLE && phase > 105 * MS && phase < 260 * MS)
-			world_ask(w, i, 0, GLOCK_EX, GLOCK_TRY | GLOCK_NOCACHE);
+			world_ask(w, i, 0, GLOCK_EX, GLOCK__TRY_NOQUEUE | GLOCK_NOCACHE);
 	} else if (c->state == IDLE && phase < 50 * MS) {
 		world_ask(w, i, 0, GLOCK_SH, GLOCK_EXACT);
 		c->next = round + 90 * MS;

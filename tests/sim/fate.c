@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fate.c - faults of the simulated nodes: death, withdraw, pause. */
-#include "glock/publish/thread.h"
+#include "glock/fast/thread.h"
 #include "glock/space/open.h"
 
 #include "world_impl.h"

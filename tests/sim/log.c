@@ -58,7 +58,7 @@ static const struct glock *glock_of_lock(const struct glock__lm_lock *lk)
 }
 
 static int log_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
-		uint64_t number, int mode, uint32_t flags)
+		    uint64_t number, int mode, uint32_t flags)
 {
 	world_note(NOTE_REQUEST, "request", glock_of_lock(lk), mode, (int)flags);
 	return sim_ops->lock(lm, lk, type, number, mode, flags);

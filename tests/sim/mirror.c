@@ -6,7 +6,7 @@
  */
 #include "glock/state/busy.h"
 
-#include "glock/state/word.h"
+#include "glock/fast/word.h"
 
 #include "world_impl.h"
 

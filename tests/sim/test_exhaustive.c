@@ -212,8 +212,8 @@ static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
 /* Each node asks one time: every pair of modes, every kind of request, canceled or not. */
 static void exhaustive_one_each(void **state)
 {
-	static const unsigned int flags[] = {0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_NOCACHE,
-					     GLOCK_TRY_IDLE};
+	static const unsigned int flags[] = {0, GLOCK__TRY_NOQUEUE, GLOCK_TRY_1CB, GLOCK_NOCACHE,
+					     GLOCK_TRY};
 	unsigned long runs = 0, plans = 0;
 
 	(void)state;

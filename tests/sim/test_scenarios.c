@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define MS 1000000ll
-#define FAULT_NS 200000ll /* a fault reads the page in; ns */
+#define FAULT_NS 200000ll  /* a fault reads the page in; ns */
 #define HAND_OVER 100000ll /* two messages */
 #define STEP 5000ll
 
@@ -54,8 +54,7 @@ static unsigned int fault_or_write(struct world *w, unsigned int i, int64_t awak
  * a moment later. Otherwise the next fault follows. Counts the writes of each node in two seconds.
  * The glocks stay referenced, as those of open files do.
  */
-static void write_mapped_page(unsigned int nodes, bool no_hold, int64_t awake,
-			      unsigned int *wrote)
+static void write_mapped_page(unsigned int nodes, bool no_hold, int64_t awake, unsigned int *wrote)
 {
 	static struct world w;
 	struct glock *gl[NODES_MAX];
@@ -242,7 +241,7 @@ static void run_until(const struct glock_holder *gh)
 
 static void take(struct glock_holder *gh, unsigned int n, enum glock_mode mode, unsigned int flags)
 {
-	glock_holder_init(gh, gls[n], mode, flags | GLOCK_ASYNC);
+	glock__holder_init(gh, gls[n], mode, flags | GLOCK_ASYNC);
 	assert_int_equal(glock_nq(gh), 0);
 	run_until(gh);
 	assert_int_equal(glock_wait(gh, 0, 0), 0);
@@ -453,13 +452,13 @@ static void scenario_frozen_replies(void **state)
 
 /* ---- a lock that is only cached elsewhere ---- */
 
-/* Asks with TRY_IDLE. Returns the answer, and the time until then. */
+/* Asks with TRY. Returns the answer, and the time until then. */
 static int try_idle(struct glock_holder *gh, unsigned int n, enum glock_mode mode, int64_t *took)
 {
 	int64_t began = glock__sim_now(sim);
 	int err;
 
-	glock_holder_init(gh, gls[n], mode, GLOCK_TRY_IDLE | GLOCK_ASYNC);
+	glock_holder_init(gh, gls[n], mode, GLOCK_TRY | GLOCK_ASYNC);
 	err = glock_nq(gh);
 	while (!err && !glock_poll(gh)) {
 		int64_t next = glock__sim_now(sim) + STEP;
@@ -496,7 +495,7 @@ static void scenario_idle_is_given_up(void **state)
 		open_two();
 		take(&a, 0, GLOCK_EX, 0);
 		let_go(&a);
-		glock_holder_init(&b, gls[1], GLOCK_EX, GLOCK_TRY | GLOCK_ASYNC);
+		glock__holder_init(&b, gls[1], GLOCK_EX, GLOCK__TRY_NOQUEUE | GLOCK_ASYNC);
 		assert_int_equal(glock_nq(&b), 0);
 		run_until(&b);
 		assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
@@ -550,7 +549,7 @@ static void scenario_idle_demands(void **state)
 	take(&a, 0, GLOCK_EX, 0);
 	assert_int_equal(try_idle(&b, 1, GLOCK_EX, &took), -EBUSY);
 	let_go(&a);
-	take(&b, 1, GLOCK_EX, GLOCK_TRY);
+	take(&b, 1, GLOCK_EX, GLOCK__TRY_NOQUEUE);
 	let_go(&b);
 	close_two();
 }
@@ -575,11 +574,11 @@ static void scenario_idle_gets_no_answer(void **state)
 	/* The death is noticed after 100 ms. Then the lock is free, and tells of the death. */
 	glock__space_kill(space[1]);
 	space[1] = NULL;
-	glock_holder_init(&a, gls[0], GLOCK_EX, GLOCK_TRY_IDLE | GLOCK_ASYNC);
+	glock_holder_init(&a, gls[0], GLOCK_EX, GLOCK_TRY | GLOCK_ASYNC);
 	assert_int_equal(glock_nq(&a), 0);
 	run_until(NULL);
 	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
-	glock_holder_init(&a, gls[0], GLOCK_EX, GLOCK_TRY_IDLE | GLOCK_ASYNC);
+	glock_holder_init(&a, gls[0], GLOCK_EX, GLOCK_TRY | GLOCK_ASYNC);
 	assert_int_equal(glock_nq(&a), 0);
 	run_until(NULL);
 	assert_int_equal(glock_wait(&a, 0, 0), 0);

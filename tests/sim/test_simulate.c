@@ -212,8 +212,7 @@ static void recover(void *arg, const struct glock_node *node)
 
 static int recovers(void *arg, unsigned int node)
 {
-	const struct glock_space_options o = {
-	    .size = sizeof(o), .log = on_log, .recover_node = recover};
+	const struct glock_space_options o = {.size = sizeof(o), .log = on_log, .recover = recover};
 	struct glock_node nodes[GLOCK_SIM_NODES] = {{.size = sizeof(*nodes)}};
 	struct glock_space *space;
 	struct glock *gl[2];

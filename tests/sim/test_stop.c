@@ -20,8 +20,6 @@ static struct {
 	jmp_buf asleep;
 } thread;
 
-enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
-
 /* ---- replaces a scheduler ---- */
 
 struct glock__tls *glock__tls(void)

@@ -11,8 +11,6 @@
 #include <string.h>
 
 struct world *world_current;
-enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
-
 void trouble(const char *fmt, ...)
 {
 	va_list ap;

@@ -69,6 +69,7 @@ struct cache {
 	bool in_op;   /* an operation with the bit lock runs */
 	/* The mode in which the object was read in since the cache was dropped; UN: it was not. */
 	enum glock_mode instantiated;
+	bool partly; /* instantiate ran for a holder in DF, which reads metadata only */
 };
 
 /* A request at the master. */
@@ -112,22 +113,22 @@ struct mirror {
 
 struct world_features {
 	bool kills, pauses, cancels, withdraws, tries, no_hold, fixed_hold, disorder;
-	bool steady;  /* every message takes the same time */
-	bool late;    /* demands come late */
-	bool slow;    /* operations take time, and demote_ok sometimes says no */
-	bool failing; /* operations fail */
-	bool refuse;  /* the lock manager fails */
-	bool no_room; /* the lock manager is short of memory */
-	bool unfair;  /* the master lets new locks wait behind any number of conversions */
-	bool convert; /* all ask for SH first and for EX then */
-	bool duel;    /* conversions that exclude each other, and tries meanwhile */
-	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
-	bool threads; /* tasks are interrupted at atomics */
-	bool waits_only; /* and of threads: they are switched only where they wait */
-	bool fast;    /* owners are threads, so that locks may take the fast path */
-	bool at_once; /* some requests are answered before their call returns */
-	bool quiet;   /* one type has no operations at all */
-	bool worker;  /* the library's threads run the work, not the program */
+	bool steady;          /* every message takes the same time */
+	bool late;            /* demands come late */
+	bool slow;            /* operations take time, and demote_ok sometimes says no */
+	bool failing;         /* operations fail */
+	bool refuse;          /* the lock manager fails */
+	bool no_room;         /* the lock manager is short of memory */
+	bool unfair;          /* the master lets new locks wait behind any number of conversions */
+	bool convert;         /* all ask for SH first and for EX then */
+	bool duel;            /* conversions that exclude each other, and tries meanwhile */
+	bool exact;           /* many EXACT, ANY and DF: changes between all modes */
+	bool threads;         /* tasks are interrupted at atomics */
+	bool waits_only;      /* and of threads: they are switched only where they wait */
+	bool fast;            /* owners are threads, so that locks may take the fast path */
+	bool at_once;         /* some requests are answered before their call returns */
+	bool quiet;           /* one type has no operations at all */
+	bool worker;          /* the library's threads run the work, not the program */
 	unsigned int workers; /* at most so many; 0: one */
 };
 

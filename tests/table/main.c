@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - table-tests GROUP: runs one group of the lock table's tests, in TAP. */
+#include "lockman/table/table_impl.h"
+
 #include "rig.h"
+
+/* The cuts with a step for each change. */
+static int test_steps(void)
+{
+	glock__table_log_short = 0;
+	return test_cut();
+}
 
 static const struct {
 	const char *name;
@@ -9,7 +18,7 @@ static const struct {
     {"rules", test_rules},   {"operations", test_operations},
     {"lvb", test_lvb},       {"callbacks", test_callbacks},
     {"memory", test_memory}, {"model", test_model},
-    {"cut", test_cut},
+    {"cut", test_cut},       {"steps", test_steps},
 };
 
 int main(int argc, char **argv)

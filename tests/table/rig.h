@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "lockman/table/table.h"
-#include "lockman/table/table_impl.h"
+#include "lockman/table/table_rules.h"
 
 enum {
 	NL = GLOCK__NL,

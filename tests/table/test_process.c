@@ -7,6 +7,7 @@
  * test also covers the futexes of atom.h.
  */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@
 #define KILLS 400
 #define NODES 4
 #define LOCKS 48
+#define WARM_UP 64 /* operations */
 
 static uint64_t random_state;
 
@@ -45,8 +47,12 @@ static void *shared_memory(size_t size)
 	return mem;
 }
 
-/* Works until it is killed. `lkid` holds the ids that it knows, for the next process. */
-static void work_for_ever(struct glock__table *t, uint64_t lkid[LOCKS])
+/*
+ * Works until it is killed. `lkid` holds the ids that it knows, for the next process. `works` tells
+ * the parent that the process is at work: a slow machine starts none within 97 us, and an emulator
+ * translates each operation first.
+ */
+static void work_for_ever(struct glock__table *t, uint64_t lkid[LOCKS], uint32_t *works)
 {
 	static const uint32_t flags[] = {0,
 					 GLOCK__LKF_VALBLK,
@@ -56,7 +62,7 @@ static void work_for_ever(struct glock__table *t, uint64_t lkid[LOCKS])
 					 GLOCK__LKF_ALTPR};
 	unsigned char value[GLOCK__LVB_LEN] = {0};
 
-	for (;;) {
+	for (uint64_t done = 0;; done++) {
 		uint64_t *of = &lkid[random_below(LOCKS)];
 		struct glock__table_event event;
 		struct glock__table_request args = {
@@ -68,6 +74,8 @@ static void work_for_ever(struct glock__table *t, uint64_t lkid[LOCKS])
 		    .lvb = value,
 		};
 
+		if (done == WARM_UP)
+			atom_store32(works, 1);
 		value[0]++;
 		switch (random_below(8)) {
 		case 0:
@@ -103,6 +111,7 @@ static void killed_anywhere(void **state)
 	const struct glock__table_params params = {.nodes = NODES, .buckets = 4};
 	size_t size = glock__table_size(&params, 4 * LOCKS);
 	uint64_t *lkid = shared_memory(LOCKS * sizeof(*lkid));
+	uint32_t *works = shared_memory(sizeof(*works));
 	void *mem = shared_memory(size);
 	struct glock__table *t;
 	int recovered = 0;
@@ -117,11 +126,14 @@ static void killed_anywhere(void **state)
 		int status;
 		pid_t pid;
 
+		atom_store32(works, 0);
 		random_state = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15ull;
 		pid = fork();
 		assert_true(pid >= 0);
 		if (pid == 0)
-			work_for_ever(t, lkid);
+			work_for_ever(t, lkid, works);
+		while (!atom_load32(works))
+			sched_yield();
 		nanosleep(&while_it_works, NULL);
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -139,6 +151,7 @@ static void killed_anywhere(void **state)
 	assert_null(glock__table_check(t));
 	munmap(mem, size);
 	munmap(lkid, LOCKS * sizeof(*lkid));
+	munmap(works, sizeof(*works));
 }
 
 static void futex(void **state)
