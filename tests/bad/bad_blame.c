@@ -182,7 +182,7 @@ static void it_is_being_given_up_gfs2(void **state)
 	scene_json(s);
 	/* without a dump of a DLM, the nodes' own files name the holder */
 	assert_says(s, "node2 caches it and is demoting it (for 6.00 s); "
-		       "node1 (pid 77 hotload) waits at least 5.00 s");
+		       "node1 (pid 77 hotload) waits at least 6.00 s");
 }
 
 /*
@@ -297,7 +297,7 @@ static void given_up_where_others_wait_gfs2(void **state)
 	}
 	scene_json(s);
 	assert_says(s, "node1 caches it and is demoting it (for 6.00 s); "
-		       "node1 (pid 77 hotload) and node2 (pid 88 hotload) wait at least 5.00 s");
+		       "node1 (pid 77 hotload) and node2 (pid 88 hotload) wait at least 6.00 s");
 }
 
 /* node1 asks for more than its PR, and no other node waits. Its own readers are not the cause. */

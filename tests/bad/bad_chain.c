@@ -74,7 +74,7 @@ static void the_root_is_named(void **state)
 	tells(s, 0x200, "pid 20 holder on node2 holds EX");
 	advice = word(row_of(frame(s, 0), 0x200), "advice");
 	/* the command is about the file that node2 holds */
-	if (!strstr(advice, "on node2: find MOUNT -xdev -inum 513"))
+	if (!strstr(advice, "on node2: gfs2_edit -p 513"))
 		fail_msg("%s", advice);
 }
 
@@ -97,7 +97,7 @@ static void an_ended_process_is_no_chain(void **state)
 	scene_json(s);
 	tells_not(s, 0x200, "->");
 	tells(s, 0x200, "pid 10, which has ended on node1, holds EX; node3 (pid 30 waiter) waits");
-	assert_non_null(strstr(word(row_of(frame(s, 0), 0x200), "advice"), "-inum 512"));
+	assert_non_null(strstr(word(row_of(frame(s, 0), 0x200), "advice"), "gfs2_edit -p 512"));
 }
 
 /* The process of node1 that waits for 2/201 is not the one that holds 2/200: no chain. */

@@ -147,14 +147,10 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-	    BAD(ended_while_the_node_was_away),
-	    BAD(granted_while_the_node_was_away),
-	    BAD(ended_while_the_space_was_away),
-	    BAD(granted_while_the_space_was_away),
-	    BAD(ended_wait_counted_once),
-	    BAD(ended_wait_of_many_requests),
-	    BAD(ended_waits_of_many_requests),
-	    BAD(ended_wait_of_many_requests_after_a_gap),
+	    BAD(ended_while_the_node_was_away),  BAD(granted_while_the_node_was_away),
+	    BAD(ended_while_the_space_was_away), BAD(granted_while_the_space_was_away),
+	    BAD(ended_wait_counted_once),        BAD(ended_wait_of_many_requests),
+	    BAD(ended_waits_of_many_requests),   BAD(ended_wait_of_many_requests_after_a_gap),
 	    BAD(ended_wait_of_long_requests),
 	};
 

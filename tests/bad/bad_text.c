@@ -161,16 +161,16 @@ static void long_paths(void **state)
 
 /* ---- exit statuses ------------------------------------------------------------------------- */
 
-static void exit_nothing_to_watch(void **state)
+static void exit_no_known_form(void **state)
 {
 	struct scene *s = *state;
 
 	scene_run(s, "--json", "@", NULL);
-	assert_int_equal(s->status, 1);
+	assert_int_equal(s->status, 2);
 	assert_string_equal(s->out, "");
 	assert_non_null(strstr(s->err, s->root));
 	scene_run(s, "-b", "@", NULL);
-	assert_int_equal(s->status, 1);
+	assert_int_equal(s->status, 2);
 	/* the node's folder has no file system */
 	scene_clock(s, 0, "node1");
 	scene_clock(s, 1, "node1");
@@ -386,7 +386,7 @@ int main(void)
 	    BAD(letters_beside_a_bad_byte),
 	    BAD(lock_spaces_and_samples),
 	    BAD(long_paths),
-	    BAD(exit_nothing_to_watch),
+	    BAD(exit_no_known_form),
 	    BAD(exit_usage),
 	    BAD(exit_unknown_file),
 	    BAD(exit_nothing_usable),

@@ -111,9 +111,9 @@ void scene_line(struct scene *s, int t, const char *node, struct state_line l)
 
 	snprintf(path, sizeof(path), "t%d/%s/ocfs2/" UUID "/locking_state", t, node);
 	f = open_below(s, path);
-	fprintf(f, "0x%x\t%c000000%016llx%08x\t%d\t0x%x\t0x%x\t0x0\t%u\t%u\t%d\t-1\t", version,
+	fprintf(f, "0x%x\t%c000000%016llx%08x\t%d\t0x%x\t0x%x\t0x0\t%u\t%u\t%d\t%d\t", version,
 		l.type ? l.type : 'M', l.ino, l.generation, l.level, l.flags ? l.flags : 0x41,
-		l.action, l.holders[0], l.holders[1], l.requested);
+		l.action, l.holders[0], l.holders[1], l.requested, l.blocking ? l.blocking : -1);
 	for (int i = 0; i < 64; i++)
 		fputs("0x0\t", f);
 	if (version >= 2)

@@ -59,6 +59,7 @@ struct state_line {
 	unsigned max[2];
 	unsigned long long last_us[2], wait_us;
 	unsigned holders[2];
+	int blocking; /* the mode that another node asks for; 0 is none */
 };
 void scene_line(struct scene *s, int t, const char *node, struct state_line l);
 #define LINE(t, node, ...) scene_line(s, t, node, (struct state_line){__VA_ARGS__})

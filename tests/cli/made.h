@@ -3,8 +3,8 @@
 #ifndef TESTS_CLI_MADE_H
 #define TESTS_CLI_MADE_H
 
-#include "peek/peek.h"
 #include "glock/publish/publish.h"
+#include "peek/peek.h"
 
 /* A publisher and a descriptor of its file. The caller frees the one and closes the other. */
 struct made {

@@ -221,7 +221,6 @@ int main(int argc, char **argv)
 	    .types = types,
 	    .n_types = 2,
 	    .lockman = "local",
-	    .major = 254,
 	};
 	char line[256];
 	int err = argc < 2 ? -EINVAL : glock_space_open(argv[1], &options, &space);

@@ -13,6 +13,7 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -23,8 +24,8 @@ static char dir[] = "/dev/shm/glock-test-XXXXXX";
 /* Joins as the library does, and lives until it is killed. */
 static void be_a_node(int ready)
 {
-	char path[GLOCK__LOCAL_PATH_MAX];
-	int fd = glock__node_file_new("dlm", "my shop", path);
+	struct glock__own_file own;
+	int fd = glock__node_file_new("dlm", "my shop", &own);
 	struct glock__publisher *p = fd < 0 ? NULL : glock__publisher_new(fd, 2);
 
 	if (!p)
@@ -87,7 +88,7 @@ static void they_are_found_while_they_live(void **state)
 
 		assert_true(node->pid == a || node->pid == b);
 		assert_int_equal(node->condition, GLOCK__NODE_OK);
-		assert_non_null(node->peek);
+		assert_int_equal(node->error, 0);
 	}
 	glock__found_free(&s);
 	assert_int_equal(glock__find_spaces(&s, "other"), 0);
@@ -115,10 +116,13 @@ static void names_of_files_are_checked(void **state)
 	    "shop,dlm,x", "shop,dlm,0", "shop,averyveryverylongname,1",
 	    ",dlm,1",     "a/b,dlm,1",  "shop,dlm,1"};
 	struct glock__node_file node;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
 
 	(void)state;
+	assert_true(fd >= 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_false(glock__node_file_of(dir, names[i], &node));
+		assert_false(glock__node_file_of(fd, dir, names[i], &node));
+	close(fd);
 }
 
 int main(void)

@@ -42,6 +42,9 @@ serve() {
 			fi
 			# late: each sample but the first comes after its frame
 			[ "$mode" != late ] || [ ! -e "$own/asked" ] || sleep 1.4
+			# loaded: each sample takes long, and silent: only the first one comes
+			[ "$mode" != loaded ] || sleep 2
+			[ "$mode" != silent ] || [ ! -e "$own/asked" ] || sleep 60
 			: >"$own/asked"
 			[ ! -d "$own/proc" ] || [ "${mode#worn}" != "$mode" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
@@ -111,12 +114,12 @@ drip)
 	while printf x; do sleep 1; done
 	;;
 wornslow)
-	# a sample takes more than a second, and 0.35 s by the node's own clock
+	# a sample takes more than a second, by the node's own clock, too
 	mkdir -p "$own/proc"
 	echo 1000.00 >"$own/proc/uptime"
 	{
 		printf '#!/bin/sh\nsleep 0.16\nread -r up <"%s/proc/uptime"\n' "$own"
-		printf 'up=$((${up%%%%.*}${up#*.} + 5))\n'
+		printf 'up=$((${up%%%%.*}${up#*.} + 20))\n'
 		printf 'echo "${up%%%%??}.${up#"${up%%%%??}"}" >"%s/proc/uptime"\n' "$own"
 		printf 'exec cat "%s/root/realtime"\n' "$own"
 	} >"$own/bin/date"
@@ -156,7 +159,7 @@ paths | agentpaths | late)
 	# a process with two open files: one of this file system, one of another with the same
 	# number
 	mkdir -p "$own/proc/7/fdinfo" "$own/proc/7/fd" "$own/proc/self"
-	printf 'pos:\t0\nmnt_id:\t9\nino:\t32264\n' >"$own/proc/7/fdinfo/3"
+	printf 'pos:\t0\nmnt_id:\t90\nino:\t32264\n' >"$own/proc/7/fdinfo/3"
 	ln -sfn '/mnt/o2/a log' "$own/proc/7/fd/3"
 	printf 'pos:\t0\nmnt_id:\t8\nino:\t32264\n' >"$own/proc/7/fdinfo/2"
 	ln -sfn /etc/motd "$own/proc/7/fd/2"

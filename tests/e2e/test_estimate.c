@@ -8,7 +8,7 @@
  */
 #include "frames.h"
 
-#include "o2top/sources/gfs2_estimate.h"
+#include "o2top/sources/gfs2_impl.h"
 #include "o2top/sources/lines/gfs2_line.h"
 
 #include <errno.h>

@@ -60,7 +60,7 @@ class Cluster:
 
     def output(self, *options):
         """Returns two frames as both outputs print them."""
-        done = subprocess.run(self.command("-t", "0.5", "-i", "2", *options), env=self.environment, stdin=subprocess.DEVNULL,
+        done = subprocess.run(self.command("-t", "0.5", "-i", "2", "--answer-limit", "60", *options), env=self.environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         return done.stdout
 

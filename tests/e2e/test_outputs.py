@@ -376,7 +376,9 @@ def more_than_one_thing_to_show():
         out, err = o2top("-b", *arguments, status=2)
         assert not out and "give only one of them" in err, (arguments, err)
     _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
-    assert "no such column: the list is empty" in err, err
+    assert "no such column (--columns help lists them): the list is empty" in err, err
+    listed, _ = o2top("--columns", "help")
+    assert [line.split()[0] for line in listed.splitlines()][:3] == ["lost", "share", "trend"], listed
     # from an unset variable: the nodes' names must not become commands
     for nothing in ("", " \t"):
         _, err = o2top("-b", "--ssh", nothing, "-n", "true", status=2)
@@ -558,7 +560,16 @@ def codes_are_documented():
     with open(f"{src}/advice/advice.c") as f:
         codes = re.findall(r'\{"([A-Z_]+)", \w+, say_', f.read())
     with open(f"{src}/views/check.c") as f:
-        codes += re.findall(r'"([A-Z_]+)"', re.search(r"codes\[LIMITS\] = \{([^}]*)\}", f.read())[1])
+        check = f.read()
+    codes += re.findall(r'"([A-Z_]+)"', re.search(r"codes\[LIMITS\] = \{([^}]*)\}", check)[1])
+    codes += re.findall(r'" \[([A-Z_]+)\]"', check)
+    banners = set()
+    for where, _, names in os.walk(src):
+        for name in names:
+            with open(os.path.join(where, name), encoding="utf-8", errors="replace") as f:
+                banners |= set(re.findall(r'banner_(?:coded|add)\([^;"]*, "([A-Z_]+)"', f.read()))
+    assert banners == {"CLUSTER_STATE", "UNPROTECTED"}, banners
+    codes += banners
     assert len(codes) == len(set(codes)) > 10, codes
     with open(os.path.join(DATA, "..", "..", "man", "o2top.1.scd")) as f:
         table = f.read().split("## Codes\n")[1].split("\n# ")[0]
@@ -716,9 +727,29 @@ def completion():
     assert complete("o2top", "-s", "lo") == ["longest", "lost"]
     assert complete("o2top", "--sort", "=", "ag") == ["age"]
     assert complete("o2top", "--columns", "lost,ag") == ["lost,age"]
-    assert complete("o2top", "--re") == ["--record", "--record-keep", "--record-size", "--recording", "--replay"]
+    assert complete("o2top", "--re") == ["--read-only", "--record", "--record-keep", "--record-size", "--recording", "--replay"]
     assert complete("o2top", "--replay", "ocfs2-h") == ["ocfs2-hang", "ocfs2-hot"]
     assert complete("o2top", "-t", "") == []
+
+
+@tap.test
+def lists_that_cannot_be_written():
+    """A list on a full disk is a failure, and says so."""
+    for option in (["--help"], ["--version"], ["--sort", "help"], ["--columns", "help"], ["--agent-check"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([O2TOP, *option], env=ENV, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 2 and "o2top: standard output: " in done.stderr, (option, done)
+
+
+@tap.test
+def a_word_that_is_no_file_system():
+    _, err = o2top("-b", "--fs", "ext4", "ocfs2-hot", status=2)
+    assert "--fs ext4: no such lock space or kind of file system; try --fs ocfs2, gfs2 or glock, or --fs " in err, err
+    _, err = o2top("-b", "--fs", "ext4", "--local", "--debugfs", tmp, status=1)
+    assert "ext4" in err or "nothing to watch" in err, err
+    if os.geteuid() == 0:
+        _, err = o2top("-b", "--fs", "glock", "--local", status=1, GLOCK_DIR=tmp)
+        assert "nothing to watch" in err and "as root" not in err, err
 
 
 @tap.test

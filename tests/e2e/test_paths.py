@@ -18,8 +18,8 @@ ASKED, LINKS, FULL = 1, 2, 4
 class Agent:
     """The agent that runs on a node: its requests and answers."""
 
-    def __init__(self, **environment):
-        self.run = subprocess.Popen([O2TOP, "--agent"], stdin=subprocess.PIPE,
+    def __init__(self, *options, **environment):
+        self.run = subprocess.Popen([O2TOP, *options, "--agent"], stdin=subprocess.PIPE,
                                     stdout=subprocess.PIPE, env={**os.environ, **environment})
         self.text = b""
         self.send("N=abc")
@@ -56,6 +56,13 @@ class Agent:
         return sorted(line.split(" ", 3)[3] for line in self.ask(mount, items, **more)
                       if line.startswith("lab:fs1 "))
 
+    def found(self, mount, items):
+        """Asks until there is a path, because a search ends late on a busy machine. Its find then comes twice."""
+        deadline = time.monotonic() + 60
+        while not (paths := self.paths(mount, items)):
+            assert time.monotonic() < deadline, "no path"
+        return sorted(set(paths))
+
     def walk(self, mount, items, **more):
         """Returns all lines of a full search."""
         lines = self.ask(mount, items, **more)
@@ -90,21 +97,43 @@ def make(folder, *names):
             pass
 
 
+def mount_id(path):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as info:
+            return int(re.search(r"mnt_id:\s*(\d+)", info.read()).group(1))
+    finally:
+        os.close(fd)
+
+
+def proc_of(folder, *mounted, fs="gfs2"):
+    """Makes a /proc in which this folder is a mounted GFS2, with the processes of this test."""
+    os.makedirs(f"{folder}/proc/self", exist_ok=True)
+    with open(f"{folder}/proc/self/mountinfo", "w", encoding="utf-8") as f:
+        for path in mounted or (folder,):
+            f.write(f"{mount_id(path)} 28 254:16 / {path} rw shared:9 - {fs} /dev/vdb rw\n")
+    if not os.path.islink(f"{folder}/proc/{os.getpid()}"):
+        os.symlink(f"/proc/{os.getpid()}", f"{folder}/proc/{os.getpid()}")
+    return f"{folder}/proc"
+
+
 def test_open_files(folder):
     make(folder, "a log", "gone", "elsewhere/x")
     os.link(f"{folder}/a log", f"{folder}/second\nname")
-    with Agent() as agent, open(f"{folder}/a log"), open(f"{folder}/second\nname"), \
-            open(f"{folder}/gone") as gone:
+    proc = proc_of(folder, folder, f"{folder}/elsewhere")
+    with open(f"{folder}/a log"), open(f"{folder}/second\nname"), open(f"{folder}/gone") as gone:
         inode, deleted = os.stat(f"{folder}/a log").st_ino, os.fstat(gone.fileno()).st_ino
         os.unlink(f"{folder}/gone")
-        assert agent.paths(folder, f"{inode}:0:0:{ASKED | LINKS}") == \
-            [f"{folder}/a log", f"{folder}/second\\012name"]
-        # one name is enough for an inode with one
-        assert len(agent.paths(folder, f"{inode}:0:0:{ASKED}")) == 1
-        # not below that mount point; deleted; not asked for
-        assert not agent.paths(f"{folder}/elsewhere", f"{inode}:0:0:{ASKED}")
-        assert not agent.paths(folder, f"{deleted}:0:0:{ASKED}")
-        assert not agent.paths(folder, f"{inode}:0:0:0")
+        with Agent(O2TOP_PROC=proc) as agent:
+            assert agent.found(folder, f"{inode}:0:0:{ASKED | LINKS}") == \
+                [f"{folder}/a log", f"{folder}/second\\012name"]
+        with Agent(O2TOP_PROC=proc) as agent:
+            # one name is enough for an inode with one
+            assert len(agent.found(folder, f"{inode}:0:0:{ASKED}")) == 1
+            # not below that mount point; deleted; not asked for
+            assert not agent.paths(f"{folder}/elsewhere", f"{inode}:0:0:{ASKED}")
+            assert not agent.paths(folder, f"{deleted}:0:0:{ASKED}")
+            assert not agent.paths(folder, f"{inode}:0:0:0")
 
 
 def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
@@ -117,8 +146,10 @@ def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
         os.makedirs(f"{folder}/proc/{pid}/fdinfo")
         os.symlink(f"{folder}/{name}", f"{folder}/proc/{pid}/fd/3")
     os.mkfifo(f"{folder}/proc/10/fdinfo/3")
+    proc_of(folder)
+    mnt_id = mount_id(folder)
     with open(f"{folder}/proc/20/fdinfo/3", "w", encoding="utf-8") as f:
-        f.write(f"pos:\t0\nino:\t{there}\n")
+        f.write(f"pos:\t0\nmnt_id:\t{mnt_id}\nino:\t{there}\n")
     items = f"{slow}:0:0:{ASKED},{there}:0:0:{ASKED}"
     with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
         began = time.monotonic()
@@ -134,7 +165,7 @@ def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
     with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
         assert not agent.paths(folder, items)
         with open(f"{folder}/proc/10/fdinfo/3", "w", encoding="utf-8") as f:
-            f.write(f"pos:\t0\nino:\t{slow}\n")
+            f.write(f"pos:\t0\nmnt_id:\t{mnt_id}\nino:\t{slow}\n")
         text, began = "", time.monotonic()
         while f"lab:fs1 {slow} 0 {folder}/slow\n" not in text:
             assert time.monotonic() - began < 20, text
@@ -180,20 +211,81 @@ def test_daemons_that_hang_hold_nothing_up(folder):
 
 
 def test_a_whole_file_system(folder):
-    make(folder, "a/b/c/deep", "other")
+    make(folder, "a/b/c/deep", "other", *(f"many/{i}" for i in range(2500)))
     os.link(f"{folder}/a/b/c/deep", f"{folder}/also")
     os.symlink(folder, f"{folder}/loop")
-    inode, other = (os.stat(f"{folder}/{name}").st_ino for name in ("also", "other"))
-    with Agent() as agent:
+    inode, other, last = (os.stat(f"{folder}/{name}").st_ino for name in ("also", "other", "many/2499"))
+    items = f"{inode}:7:0:{ASKED | LINKS | FULL},{other}:0:0:{ASKED | FULL},{last}:0:0:{ASKED | FULL}"
+    proc = proc_of(folder)
+    with Agent("--paths=full", O2TOP_PROC=proc) as agent:
         # without a request for a search, the agent does not search
         assert not agent.paths(folder, f"{inode}:0:0:{ASKED}")
-        lines = agent.walk(folder, f"{inode}:7:0:{ASKED | LINKS | FULL},{other}:0:0:{ASKED | FULL}")
+        lines = agent.walk(folder, items)
         assert sorted(line for line in lines if line.startswith("lab")) == sorted((
             f"lab:fs1 {inode} 7 {folder}/a/b/c/deep", f"lab:fs1 {inode} 7 {folder}/also",
-            f"lab:fs1 {other} 0 {folder}/other")), lines
-        assert lines[-1].split()[3] == "2", lines  # inodes found
+            f"lab:fs1 {other} 0 {folder}/other", f"lab:fs1 {last} 0 {folder}/many/2499")), lines
+        assert lines[-1].split()[3] == "3", lines  # inodes found
         # a search for a missing inode ends, too
         assert agent.walk(folder, f"999999999:0:0:{ASKED | FULL}")[-1].split()[3] == "0"
+    # a request alone allows no search
+    with Agent(O2TOP_PROC=proc) as agent:
+        assert agent.walk(folder, items) == ["walked lab:fs1 0 0"]
+
+
+def test_only_a_cluster_file_system_is_searched(folder):
+    """A user who may start the agent as root learns no name of another directory."""
+    make(folder, "mnt/secret", "mnt/sub/secret", "ext4/secret")
+    proc = proc_of(folder, f"{folder}/mnt")
+    with open(f"{proc}/self/mountinfo", "a", encoding="utf-8") as f:
+        f.write(f"{mount_id(folder)} 28 8:1 / / rw shared:9 - ext4 /dev/vda rw\n"
+                f"{mount_id(folder)} 28 8:1 / {folder}/ext4 rw shared:9 - ext4 /dev/vda rw\n")
+    flags = ASKED | LINKS | FULL
+    with Agent("--paths=full", O2TOP_PROC=proc) as agent:
+        for mount in ("/", "/root", folder, f"{folder}/ext4", f"{folder}/mnt/sub", f"{folder}/mnt/", f"{folder}/mnt/../ext4"):
+            for name in ("mnt/secret", "mnt/sub/secret", "ext4/secret"):
+                path = f"{folder}/{name}"
+                with open(path, encoding="utf-8"):
+                    for space in "lab:fs1", "2AAE8B67B17D4F169DF133216A14ED3D":
+                        lines = agent.ask(mount, f"{os.stat(path).st_ino}:0:0:{flags}", space=space)
+                        assert not [line for line in lines if "secret" in line], (mount, lines)
+        # the file system is GFS2: no request calls it OCFS2
+        inode = os.stat(f"{folder}/mnt/secret").st_ino
+        with open(f"{folder}/mnt/secret", encoding="utf-8"):
+            assert not [line for line in agent.ask(f"{folder}/mnt", f"{inode}:0:0:{flags}", space="2AAE8B67") if "secret" in line]
+            assert agent.found(f"{folder}/mnt", f"{inode}:0:0:{ASKED}") == [f"{folder}/mnt/secret"]
+
+
+def test_a_path_of_another_mount_is_no_path(folder):
+    """A process in a mount namespace of its own has any file at a path of the cluster file system."""
+    make(folder, "srv/x")
+    fake = f"{folder}/srv/payroll.db"
+    tmpfs = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder}/srv && : >{fake} && exec 3<{fake} && '
+             f'stat -c %i {fake} && exec sleep 1000']
+    with subprocess.Popen(tmpfs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+        try:
+            inode = other.stdout.readline().strip()
+            if not inode:
+                return "SKIP needs a mount namespace"
+            proc = proc_of(folder, f"{folder}/srv")
+            os.symlink(f"/proc/{other.pid}", f"{proc}/{other.pid}")
+            with Agent(O2TOP_PROC=proc) as agent:
+                assert os.readlink(f"/proc/{other.pid}/fd/3") == fake
+                assert not agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED}")
+        finally:
+            other.kill()
+    return None
+
+
+def test_a_helper_ends_with_its_pipe(folder):
+    """The helper that is started second keeps no end of the first one's pipe."""
+    with Agent(O2TOP_PROC=proc_of(folder)) as agent:
+        def pipes(pid):
+            return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")
+                    if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("pipe:")]
+
+        agent.paths(folder, f"1:0:0:{ASKED}")
+        first, second = (set(pipes(pid)) for pid in children(agent.run.pid))
+        assert len(first) == len(second) == 2 and not first & second, (first, second)
 
 
 DEBUGFS = r"""#!/bin/sh
@@ -225,14 +317,14 @@ def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
     make(folder, "proc/self/mountinfo", "bin/debugfs.ocfs2", "mnt/trap")
     with open(f"{folder}/proc/self/mountinfo", "w", encoding="utf-8") as f:
         f.write(f"80 28 254:0 / /elsewhere rw - ocfs2 /dev/another rw\n"
-                f"90 28 254:16 / {folder}/mnt rw shared:9 - ocfs2 {device.replace(' ', chr(92) + '040')} rw\n")
+                f"{mount_id(f'{folder}/mnt')} 28 254:16 / {folder}/mnt rw shared:9 - ocfs2 {device.replace(' ', chr(92) + '040')} rw\n")
     with open(f"{folder}/bin/debugfs.ocfs2", "w", encoding="utf-8") as f:
         f.write(DEBUGFS.replace("@", folder))
     os.chmod(f"{folder}/bin/debugfs.ocfs2", 0o755)
     uuid, trap = "2AAE8B67B17D4F169DF133216A14ED3D", os.stat(f"{folder}/mnt/trap").st_ino
 
     def walk(items):
-        with Agent(O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin:{os.environ['PATH']}") as agent:
+        with Agent("--paths=full", O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin:{os.environ['PATH']}") as agent:
             return agent.walk(f"{folder}/mnt", items, space=uuid)
 
     def commands():
@@ -255,7 +347,7 @@ def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
     assert commands() == [f"locate <501> <{trap}>", "findpath <501>", f"findpath <{trap}>"]
     # without the tool, the agent goes from name to name
     os.unlink(f"{folder}/bin/debugfs.ocfs2")
-    with Agent(O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin") as agent:
+    with Agent("--paths=full", O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin") as agent:
         lines = agent.walk(f"{folder}/mnt", f"{trap}:1:0:{ASKED | FULL}", space=uuid)
     assert f"{uuid} {trap} 1 {folder}/mnt/trap" in lines, lines
 
@@ -263,7 +355,7 @@ def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
 def test_a_search_that_goes_on_ends_with_its_agent(folder):
     for i in range(300):
         os.makedirs(f"{folder}/{i}/x")
-    agent = Agent()
+    agent = Agent("--paths=full", O2TOP_PROC=proc_of(folder))
     agent.ask(folder, f"999999999:0:0:{ASKED | FULL}")
     family = children(agent.run.pid)
     family += [grandchild for child in family for grandchild in children(child)]
@@ -317,6 +409,14 @@ def test_capabilities_of_the_viewer(folder):
     return None
 
 
+def test_the_root_directory_is_the_mount(folder):
+    """No directory has its name, and GFS2 does not tell which inode is the root."""
+    mount = f"{folder}/mnt"
+    os.makedirs(mount)
+    with Agent(O2TOP_PROC=proc_of(folder, mount)) as agent:
+        assert agent.found(mount, f"{os.stat(mount).st_ino}:0:0:{ASKED}") == [mount]
+
+
 def test_this_machine_alone(folder):
     """Without -n: the same paths of open files and the same names of tasks as for a node."""
     capture = os.path.join(os.environ["O2TOP_CAPTURES"], "ocfs2-hang")
@@ -325,7 +425,7 @@ def test_this_machine_alone(folder):
     os.makedirs(f"{proc}/310/fdinfo")
     os.makedirs(f"{proc}/310/fd")
     os.symlink("/mnt/o2/db/victim.db", f"{proc}/310/fd/3")
-    for name, text in (("fdinfo/3", "pos:\t0\nmnt_id:\t9\nino:\t32272\n"),
+    for name, text in (("fdinfo/3", "pos:\t0\nmnt_id:\t90\nino:\t32272\n"),
                        ("task/310/fdinfo/3", "pos:\t0\nino:\t32272\n"),
                        ("task/310/stat", "310 (hot load) D 1 1 1\n"), ("task/310/comm", "hot load\n"),
                        ("task/310/wchan", "__ocfs2_cluster_lock.isra.0"),
@@ -353,6 +453,21 @@ def test_this_machine_alone(folder):
             helpers = len(children(run.pid))
             run.terminate()
         return said[-1], helpers
+
+    def recorded(*more):
+        done = subprocess.run([O2TOP, "--json", *more, "--replay", f"{folder}/kept.o2r"], capture_output=True,
+                              text=True, check=True, env={**os.environ, "TZ": "UTC"})
+        return [next((r["path"] for r in json.loads(line)["rows"] if r["ino"] == 32272), None)
+                for line in done.stdout.splitlines()]
+
+    row, helpers = frames("--record", f"{folder}/kept.o2r")
+    assert row["path"] == "/mnt/o2/db/victim.db", row
+    # A recording keeps the paths, and each key has those that were found before.
+    assert recorded()[-1] == "/mnt/o2/db/victim.db", recorded()
+    assert recorded("--paths=none")[-1] is None
+    row, helpers = frames("--record", f"{folder}/kept.o2r")
+    assert recorded()[-1] == "/mnt/o2/db/victim.db", recorded()
+    os.unlink(f"{folder}/kept.o2r")
 
     row, helpers = frames()
     assert row["path"] == "/mnt/o2/db/victim.db", row

@@ -116,6 +116,25 @@ def test_phases_are_those_of_the_trace(folder):
     assert 0.1 < phases["give_s"] / sum(lengths) < 0.9, phases
 
 
+def test_demands_tell_the_writers(folder):
+    """A node whose EX was demanded wrote, also if the event stands as trace-cmd pads it."""
+    writers = {node for node in OFFSET for _, at, name, glock, rest in events(node)
+               if name == "gfs2_demote_rq" and glock == "2:9291" and rest.startswith("demote EX") and rest.endswith(" remote")}
+    assert len(writers) > 1, writers
+    place = recording(folder)
+    rows = [row_of(place)]
+    for node in OFFSET:
+        path = f"{place}/t1/{node}/trace"
+        with open(path, encoding="utf-8") as f:
+            text = re.sub(r"\] \S+ +(\d+\.\d+: gfs2_\w+:)", r"] \1      ", f.read())
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    rows.append(row_of(place))
+    assert rows[0] == rows[1], rows
+    assert {n["name"] for n in rows[0]["nodes"] if n["wrote"]} == writers, rows[0]["nodes"]
+    assert "write it" in rows[0]["advice"], rows[0]["advice"]
+
+
 def test_the_opened_row_has_them(folder):
     text = run("-b", "--details", recording(folder))
     assert re.search(r"\d+ waits: p50 \S+ ms, p90 \S+ ms, p99 \S+ ms; of \d+: request \S+ s, other node kept it \S+ s",

@@ -6,7 +6,9 @@
 
 import json
 import os
+import re
 import subprocess
+import tempfile
 
 import tap
 
@@ -16,6 +18,7 @@ ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "XDG_CONFIG
 
 
 def replay(name):
+    """Plays a recording of tests/data, or a file by its whole path."""
     done = subprocess.run([O2TOP, "--json", "--replay", os.path.join(DATA, name)], env=ENV, capture_output=True,
                           text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -54,6 +57,26 @@ def test_late_nodes_are_no_cause(_):
     for number, code, text in said(frames):
         if number in (10, 33):
             assert code != "WAIT_NODE_SILENT" and "has not answered" not in text, (number, text)
+
+
+def test_damage_is_no_silence(_):
+    """The first samples of the recording are damaged. In the first one that is whole, node1's sample is on
+    its way for 10 us, and the node was never heard before."""
+    with open(os.path.join(DATA, "late-nodes.rec"), "rb") as f:
+        whole = bytearray(f.read())
+    first = whole.index(b"o2tF")
+    with tempfile.TemporaryDirectory() as folder:
+        for at in range(first + 100, first + 1500, 350):
+            broken = whole.copy()
+            broken[at] ^= 4
+            path = os.path.join(folder, "broken.o2r")
+            with open(path, "wb") as f:
+                f.write(broken)
+            frames = replay(path)
+            assert 20 < len(frames) < 34, (at, len(frames))
+            for number, _, text in said(frames):
+                # No node was silent for less than the 2 s of a long wait.
+                assert not re.search(r"has not answered for (at least )?[0-9.]+ [mun]s", text), (at, number, text)
 
 
 def test_moves_of_files_take_the_rename_lock_of_gfs2(_):

@@ -11,7 +11,7 @@ fi
 captures=$1
 corpus=$2
 mkdir -p "$corpus"
-for target in clean corosync dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording replay sbstats wire; do
+for target in archive clean corosync dlm forms fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording replay sbstats wire; do
 	mkdir -p "$corpus/$target"
 done
 
@@ -25,6 +25,16 @@ pick() {
 hot=$captures/ocfs2-hot/t0/node1
 hang=$captures/gfs2-hang/t1/node1
 [ -d "$hot" ] && [ -d "$hang" ] || { echo "corpus.sh: no recordings in $captures" >&2; exit 1; }
+
+support=$captures/support
+for text in dmesg.txt messages fslocks.txt glocktop.txt dlm_locks dlm_locks_fs1 lockdump2 fs1_locks; do
+	head -n 40 "$support/$text" | cut -c 1-400 >"$corpus/forms/$text"
+done
+head -c 2000 "$captures"/kernels/7.2/t0/node1/dlm/fs1_all >"$corpus/forms/all"
+for end in "" z j J; do
+	(cd "$support" && tar -c${end}f - dmesg.txt rhel6 sos/web1) >"$corpus/archive/tar$end"
+done
+gzip -c "$support/dmesg.txt" >"$corpus/archive/single"
 
 pick ocfs2_line state 7 "$hot"/ocfs2/*/locking_state
 pick ocfs2_line wait 1 "$captures"/ocfs2-hang/t1/node1/ocfs2/*/locking_state

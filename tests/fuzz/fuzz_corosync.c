@@ -2,8 +2,8 @@
 /*
  * fuzz_corosync.c - fuzzes the parser of corosync.conf.
  */
-#include "o2top/collect/machine/discover.h"
 #include "fuzz.h"
+#include "o2top/collect/machine/mounts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

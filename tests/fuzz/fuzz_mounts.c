@@ -2,8 +2,8 @@
 /*
  * fuzz_mounts.c - fuzzes mountinfo: the file systems and their mount points.
  */
-#include "o2top/collect/machine/mounts.h"
 #include "fuzz.h"
+#include "o2top/collect/machine/mounts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

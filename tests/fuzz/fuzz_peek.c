@@ -8,8 +8,8 @@
  */
 #include "fuzz.h"
 #include "glock/base/mode.h"
+#include "glock/fast/thread.h"
 #include "peek/peek.h"
-#include "glock/publish/thread.h"
 
 static struct glock__segment_head whole_head(size_t size)
 {

@@ -6,13 +6,15 @@
  * each under its kind (a byte) and its length (two bytes). So data that checksums would keep out is
  * tried, too.
  */
+#include "fuzz.h"
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"
-#include "fuzz.h"
 #include "o2top/model/model.h"
-#include "o2top/sources/sources.h"
 #include "o2top/rank/rank.h"
+#include "o2top/sources/sources.h"
 #include "o2top/views/view.h"
+
+#include <fcntl.h>
 
 static void show_all(struct collector *c)
 {
@@ -49,9 +51,10 @@ static void show_all(struct collector *c)
 
 static void write_frames(const char *path, const uint8_t *data, size_t size)
 {
-	int fd;
+	uint64_t length;
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-	CHECK(frames_create(&fd, path) == 0);
+	CHECK(frames_prepare(fd, &length) == 0);
 	while (size >= 3) {
 		size_t n = (size_t)(data[1] | data[2] << 8);
 		struct pack payload;

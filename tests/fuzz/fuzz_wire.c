@@ -2,8 +2,8 @@
 /*
  * fuzz_wire.c - fuzzes the bytes of a connection, cut into pieces; the first byte tells how.
  */
-#include "o2top/collect/parcel.h"
 #include "fuzz.h"
+#include "o2top/collect/parcel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

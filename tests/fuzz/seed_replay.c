@@ -5,9 +5,9 @@
  * Usage: seed_replay FOLDER FILE RAW. FOLDER is the recording. FILE gets the frames' payloads, RAW
  * the recording's file.
  */
+#include "fuzz.h"
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"
-#include "fuzz.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/sources.h"
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 
 	CHECK(argc == 4);
 	unlink(argv[3]);
-	CHECK(collect_recording(&c, argv + 1, 1, NULL, 0, &problems) == 0);
+	CHECK(collect_recording(&c, argv + 1, 1, NULL, 0, false, &problems) == 0);
 	CHECK(collect_recorder(&recorder, c, &(struct record_options){.path = argv[3]},
 			       &problems) == 0);
 	while (recorder->ops->next(recorder, &sample, &problems) == 1) {

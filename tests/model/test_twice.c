@@ -18,10 +18,9 @@
 #include <string.h>
 
 #include "o2top/model/model.h"
-#include "o2top/rank/explain.h"
+#include "o2top/rank/rank.h"
 #include "o2top/sources/lines/ocfs2_line.h"
 #include "o2top/sources/sources.h"
-#include "o2top/sources/waits_read.h"
 
 static atomic_uint reads;
 

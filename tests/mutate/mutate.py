@@ -23,6 +23,10 @@ A change of white space does not matter. Lines - and the lines + behind them mak
 mutant may have several. The test of a row is the one that the row names. It must fail with the
 mutant in place. `also` names a test of no row.
 
+A mutant with `found FINDER` is behind a switch: its new text has the word MUTANT, which is true if
+the mutant is chosen. switched.py writes all of these into one copy of the sources. FINDER is the
+program that looks for it, and `found FINDER from N` tells it where to begin.
+
 `run` first sees that the tests pass without a mutant. A test that never passes finds nothing.
 
 The file `without` has the rows that no mutant can break, with a reason each.
@@ -67,6 +71,7 @@ class Mutant:
         self.name, self.file = name, None
         self.changes = []  # (old lines, new lines)
         self.keys, self.rows = [], []
+        self.finder, self.begin = None, 0  # of a mutant behind a switch
 
     def add(self, word, text):
         """Adds a line of old or new text. Old text behind new text begins another change."""
@@ -83,6 +88,7 @@ class Mutant:
             if not words or len(pattern.findall(text)) != 1:
                 return None
             text = pattern.sub(lambda _, new=new: '\n'.join(new), text)
+        text = re.sub(r'\bMUTANT\b', '1', text)
         return text if text.split() != before.split() else None
 
 
@@ -126,6 +132,9 @@ def read_mutants():
                     mutant.add(word, rest)
                 elif word in ('rule', 'promise', 'also'):
                     mutant.keys.append((word, rest))
+                elif word == 'found':
+                    mutant.finder, _, begin = rest.partition(' from ')
+                    mutant.begin = int(begin or 0)
                 else:
                     sys.exit('%s: "%s" of "%s"' % (path, line, mutant.name))
             mutants.append(mutant)
@@ -157,6 +166,9 @@ def load():
         elif mutant.apply(read(path)) is None:
             wrong.append('%s: the old text is not once in %s, or nothing changes: write it anew'
                          % (mutant.name, mutant.file))
+        text = '\n'.join(line for _, new in mutant.changes for line in new)
+        if bool(mutant.finder) != bool(re.search(r'\bMUTANT\b', text)):
+            wrong.append('%s: MUTANT and `found` belong together' % mutant.name)
         for kind, key in mutant.keys:
             if kind == 'also':
                 mutant.rows.append(Row('also', key, [key]))

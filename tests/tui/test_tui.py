@@ -625,7 +625,7 @@ def sizes():
         t.resize(60, 12)
         t.wait("LOST/s", "journal.log")
         t.resize(30, 5)
-        t.wait("too small")
+        t.wait("too small", "needs 40 x 10")
         t.resize(80, 24)
         golden("ocfs2-hot-2", t, "Help", "journal.log", "take the lock from each other")
 

@@ -2,8 +2,8 @@
 /*
  * test_clean.c - tests unit_clean(), which makes foreign text fit for a terminal.
  */
-#include "unit.h"
 #include "o2top/base/units.h"
+#include "unit.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -104,6 +104,21 @@ static void lock(void **state)
 	assert_int_equal(dlm_lkb_print(&l, buf, strlen(LKB) + 1), 0);
 }
 
+/* Kernels from 6.12 on name the columns in the first line. No resource looks like it. */
+static void heading(void **state)
+{
+	static const char line[] = "rsb ptr nodeid first_lkid flags !root_list_empty "
+				   "!recover_list_empty recover_locks_count len";
+	struct dlm_rsb_line l;
+
+	(void)state;
+	assert_true(dlm_is_heading(line, strlen(line)));
+	assert_non_null(rsb(&l, line, strlen(line)));
+	assert_false(dlm_is_heading(RSB, strlen(RSB)));
+	assert_false(dlm_is_heading("version rsb 1.1 lvb 1.1 lkb 1.1", 31));
+	assert_false(dlm_is_heading(line, 7));
+}
+
 static void truncated(void **state)
 {
 	struct dlm_rsb_line r;
@@ -207,6 +222,7 @@ int main(void)
 	    cmocka_unit_test(resource_with_text),
 	    cmocka_unit_test(resource_with_bytes),
 	    cmocka_unit_test(lock),
+	    cmocka_unit_test(heading),
 	    cmocka_unit_test(truncated),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(names_of_gfs2),

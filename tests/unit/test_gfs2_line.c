@@ -234,7 +234,44 @@ static void inode_fields(void **state)
 	assert_int_equal(l.disk_flags, 0x201);
 	assert_true(l.disk_flags & GFS2_DIF_SYSTEM);
 	assert_int_equal(l.size, 768);
-	assert_true(l.has_pages && l.pages == 1);
+	assert_true(l.has_size && l.has_pages && l.pages == 1);
+}
+
+/* trace-cmd pads the names of events. */
+static void padded_event(void **state)
+{
+	static const char line[] =
+	    "  kworker/0:2H-383   [000] 329.868310: gfs2_demote_rq:       254,0 "
+	    "glock 2:9291 demote EX to NL flags:dIob remote";
+	struct gfs2_event e;
+	const char *wrong;
+
+	(void)state;
+	assert_true(gfs2_event_parse(&e, line, sizeof(line) - 1, &wrong));
+	assert_null(wrong);
+	assert_int_equal(e.kind, GFS2_EVENT_DEMAND);
+	assert_int_equal(e.number, 9291);
+	assert_true(e.dirty);
+}
+
+/* Linux 2.6.18 (RHEL 5) prints neither flags of the disk nor a size, and 2.6.32 (RHEL 6) two. */
+static void inode_of_old_kernels(void **state)
+{
+	static const char rhel5[] = " I: n:48213/596607 t:8 f:0x10";
+	static const char rhel6[] = " I: n:75661/219916 t:8 f:0x10 d:0x00000000 s:7522/7523";
+	struct gfs2_inode_line l;
+
+	(void)state;
+	assert_null(gfs2_inode_parse(&l, rhel5, sizeof(rhel5) - 1));
+	assert_int_equal(l.number, 596607);
+	assert_int_equal(l.dtype, 8);
+	assert_false(l.has_size || l.has_pages);
+	assert_null(gfs2_inode_parse(&l, rhel6, sizeof(rhel6) - 1));
+	assert_true(l.has_size && l.size == 7522);
+	for (size_t n = 1; n < sizeof(rhel6) - sizeof("0 d:0x00000000 s:7522/7523"); n++)
+		assert_non_null(gfs2_inode_parse(&l, rhel6, n));
+	assert_non_null(gfs2_inode_parse(&l, rhel6, sizeof(rhel6) - 5));
+	assert_non_null(gfs2_inode_parse(&l, " I: n:1/2 t:8 f:0x10 s:5", 24));
 }
 
 /* Variances can be negative, and the kernel prints them without a sign. */
@@ -391,6 +428,8 @@ int main(void)
 	    cmocka_unit_test(glock_fields),
 	    cmocka_unit_test(holder_fields),
 	    cmocka_unit_test(inode_fields),
+	    cmocka_unit_test(inode_of_old_kernels),
+	    cmocka_unit_test(padded_event),
 	    cmocka_unit_test(stats_above_int64),
 	    cmocka_unit_test(sbstats_columns),
 	    cmocka_unit_test(lock_time_fields),

@@ -190,9 +190,10 @@ static void inodes(void **state)
 		a.number = sized(64);
 		a.dtype = (uint32_t)sized(32);
 		a.flags = sized(64);
-		a.disk_flags = sized(64);
-		a.size = sized(64);
-		a.has_pages = below(2);
+		a.has_size = below(8);
+		a.disk_flags = a.has_size ? sized(64) : 0;
+		a.size = a.has_size ? sized(64) : 0;
+		a.has_pages = a.has_size && below(2);
 		a.pages = a.has_pages ? sized(64) : 0;
 		n = gfs2_inode_print(&a, buf, sizeof(buf));
 		check_len(n);

@@ -2,8 +2,10 @@
 /*
  * test_record.c - tests recordings in one file: exact to the byte; damage is named.
  */
+#include "o2top/base/own_file.h"
 #include "o2top/collect/recording/delta.h"
 #include "o2top/collect/recording/frames.h"
+#include "o2top/collect/recording/paths_kept.h"
 #include "o2top/collect/recording/record.h"
 #include "unit.h"
 
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 /* ---- deltas -------------------------------------------------------------------------------- */
 
@@ -271,7 +274,7 @@ static size_t record(const char *capture, const char *path, char *texts[SAMPLES_
 	struct sample sample;
 	size_t n = 0;
 
-	assert_int_equal(collect_recording(&c, &folder, 1, NULL, 0, &problems), 0);
+	assert_int_equal(collect_recording(&c, &folder, 1, NULL, 0, false, &problems), 0);
 	assert_int_equal(
 	    collect_recorder(&recorder, c, &(struct record_options){.path = path}, &problems), 0);
 	while (recorder->ops->next(recorder, &sample, &problems) == 1) {
@@ -493,12 +496,135 @@ static void damaged(void **state)
 	free(path);
 }
 
+/* New answers about an inode replace the old ones. Words about a search are no answers. */
+static void paths_are_kept(void **state)
+{
+	static const char first[] = "c:a 7 1 /m/x\nc:a 7 1 /m/link\nc:a 8 1 /m/y\nwalk c:a 3 1\n";
+	static const char second[] = "c:a 7 1 /m/moved\nc:b 8 1 /n/y\nc:a 9 1 /cut";
+	struct paths_kept k = {0};
+	const struct buffer *all;
+
+	(void)state;
+	assert_null(paths_kept_add(&k, "node1", "", 0));
+	all = paths_kept_add(&k, "node1", first, sizeof(first) - 1);
+	assert_non_null(all);
+	assert_int_equal(all->len, sizeof(first) - sizeof("walk c:a 3 1\n"));
+	assert_memory_equal(all->data, first, all->len);
+	all = paths_kept_add(&k, "node1", second, sizeof(second) - 1);
+	assert_int_equal(all->len, strlen("c:a 8 1 /m/y\nc:a 7 1 /m/moved\nc:b 8 1 /n/y\n"));
+	assert_memory_equal(all->data, "c:a 8 1 /m/y\nc:a 7 1 /m/moved\nc:b 8 1 /n/y\n", all->len);
+	assert_null(paths_kept_add(&k, "node2", "", 0));
+	paths_kept_free(&k);
+}
+
+/* Writes a recording of one frame whose packed payload is given. */
+static void forge(const char *path, const void *packed, size_t n)
+{
+	unsigned char head[48] = "o2top recording\n";
+	uint32_t hash = 2166136261u, words[3] = {1, (uint32_t)n, 0};
+	int fd;
+
+	head[16] = FRAMES_FORMAT;
+	memcpy(head + 24, "o2tF", 4);
+	memcpy(head + 28, words, sizeof(words));
+	for (int i = 0; i < 24; i++)
+		hash = (hash ^ head[24 + i]) * 16777619u;
+	memcpy(head + 36, &hash, 4);
+	set_contents(path, (const char *)head, sizeof(head));
+	fd = open(path, O_WRONLY | O_APPEND);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, packed, n), n);
+	close(fd);
+}
+
+/* Returns what reading the only frame of a file gives, with the size of its payload. */
+static int read_only_frame(const char *path, size_t *size)
+{
+	struct problems problems = {0};
+	unsigned char *payload;
+	struct frames f;
+	int err;
+
+	assert_int_equal(frames_open(&f, path, &problems), 0);
+	assert_int_equal(f.n, 1);
+	err = frames_read(&f, 0, &payload, size);
+	free(payload);
+	frames_close(&f);
+	problems_clear(&problems);
+	return err;
+}
+
+/* The head of a payload is not believed: neither its size nor its window nor its end. */
+static void forged(void **state)
+{
+	const size_t half = 10 << 20, whole = 2 * half;
+	char *path = temporary(), *plain = calloc(1, whole);
+	size_t room = ZSTD_compressBound(whole), n, size;
+	char *packed = malloc(room);
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	uint64_t seed = 7;
+
+	(void)state;
+	assert_true(plain && packed && zstd);
+	/* a kilobyte that claims megabytes */
+	n = ZSTD_compress(packed, room, plain, whole, 19);
+	assert_true(n < 4096);
+	forge(path, packed, n);
+	assert_int_equal(read_only_frame(path, &size), -EBADMSG);
+	/* as much as a payload may shrink */
+	n = ZSTD_compress(packed, room, plain, 60000, 6);
+	forge(path, packed, n);
+	assert_int_equal(read_only_frame(path, &size), 0);
+	assert_int_equal(size, 60000);
+	/* the end is missing */
+	forge(path, packed, n - 1);
+	assert_int_equal(read_only_frame(path, &size), -EBADMSG);
+	/* bytes follow the end */
+	forge(path, packed, n + 1);
+	assert_int_equal(read_only_frame(path, &size), -EBADMSG);
+	/* a window of 64 MiB */
+	for (size_t i = 0; i < half; i += 8) {
+		uint64_t word = random_u64(&seed);
+
+		memcpy(plain + i, &word, 8);
+	}
+	memcpy(plain + half, plain, half);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, 26);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_contentSizeFlag, 0);
+	n = ZSTD_compress2(zstd, packed, room, plain, whole);
+	forge(path, packed, n);
+	assert_int_equal(read_only_frame(path, &size), -EBADMSG);
+	/* and one of 8 MiB */
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, 23);
+	n = ZSTD_compress2(zstd, packed, room, plain, whole);
+	forge(path, packed, n);
+	assert_int_equal(read_only_frame(path, &size), 0);
+	assert_int_equal(size, whole);
+	ZSTD_freeCCtx(zstd);
+	free(packed);
+	free(plain);
+	unlink(path);
+	free(path);
+}
+
 static bool says(const struct problems *p, const char *what)
 {
 	for (size_t i = 0; i < p->kept; i++)
 		if (strstr(p->text[i], what))
 			return true;
 	return false;
+}
+
+/* Prepares a file for appending, as a recorder does. Returns 0 or a negative errno. */
+static int prepare(const char *path)
+{
+	int err, fd = own_open_path(path, 0600);
+	uint64_t size;
+
+	assert_true(fd >= 0);
+	err = frames_prepare(fd, &size);
+	close(fd);
+	return err;
 }
 
 /* From a newer o2top: a message names an unknown format. Parts of unknown kinds are passed over. */
@@ -530,11 +656,11 @@ static void newer(void **state)
 	assert_true(says(&problems, "the format is 9"));
 	problems_clear(&problems);
 	/* o2top does not append to it */
-	assert_int_equal(frames_create(&fd, path), -EPROTO);
+	assert_int_equal(prepare(path), -EPROTO);
 
 	set_contents(path, "something else\n that is long enough to be one", 45);
 	assert_false(is_recording(path));
-	assert_int_equal(frames_create(&fd, path), -EBADMSG);
+	assert_int_equal(prepare(path), -EBADMSG);
 	pack_free(&payload);
 	free(bytes);
 	free_texts(texts, n);
@@ -549,6 +675,7 @@ int main(void)
 	    cmocka_unit_test(delta_at_random),  cmocka_unit_test(delta_of_garbage),
 	    cmocka_unit_test(recorded_is_read), cmocka_unit_test(cut_off),
 	    cmocka_unit_test(damaged),          cmocka_unit_test(newer),
+	    cmocka_unit_test(forged),           cmocka_unit_test(paths_are_kept),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

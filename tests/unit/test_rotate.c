@@ -78,10 +78,10 @@ struct rig {
 
 static void rig_open(struct rig *r, uint64_t limit, unsigned keep)
 {
-	assert_int_equal(
-	    collect_recorder(&r->recorder, &r->from.collector,
-			     &(struct record_options){r->path, limit, keep}, &r->problems),
-	    0);
+	assert_int_equal(collect_recorder(&r->recorder, &r->from.collector,
+					  &(struct record_options){r->path, limit, keep},
+					  &r->problems),
+			 0);
 }
 
 static void rig_begin(struct rig *r, uint64_t limit, unsigned keep)
@@ -172,9 +172,9 @@ static unsigned samples_of(const char *path, unsigned *first)
 		assert_true(sample.nodes->present);
 		if (!n++)
 			*first = number;
-		assert_int_equal(c->ops->open(c, sample.nodes, sample.nodes->spaces,
-					      FILE_LOCKING_STATE, &in),
-				 0);
+		assert_int_equal(
+		    c->ops->open(c, sample.nodes, sample.nodes->spaces, FILE_LOCKING_STATE, &in),
+		    0);
 		while ((more = in.read(&in, got + len, sizeof(got) - 1 - (size_t)len)) > 0)
 			len += more;
 		in.close(&in);

@@ -123,6 +123,77 @@ static void no_more_than_the_limit(void **state)
 	wire_free(&w);
 }
 
+/* A connection to an agent that has greeted, with a limit of 1 MiB. */
+static void begin_agent(struct wire *w)
+{
+	wire_init(w, nonce);
+	w->limit = 1 << 20;
+	assert_int_equal(wire_take(w, N " agent\n", strlen(N " agent\n")), 0);
+	assert_int_equal(wire_take(w, N " R\n", strlen(N " R\n")), 0);
+}
+
+/* Sends a sample with a file of `n` bytes, as new lines of `line` bytes. Returns as wire_take(). */
+static int send_lines(struct wire *w, const char *space, size_t n, size_t line)
+{
+	char head[256], *bytes = malloc(n + 8);
+	size_t at = 0, left = n;
+	int err, len;
+
+	assert_non_null(bytes);
+	bytes[at++] = 'N';
+	for (; left > 127; left >>= 7)
+		bytes[at++] = (char)(left | 128);
+	bytes[at++] = (char)left;
+	for (size_t i = 0; i < n; i++)
+		bytes[at++] = i % line == line - 1 ? '\n' : (char)('a' + i % 7);
+	len = snprintf(head, sizeof(head), N " S S 1 1 ok\n" N " L glocks 1 1 1 1 %zu 0 %s\n", at,
+		       space);
+	err = wire_take(w, head, (size_t)len);
+	err = err ? err : wire_take(w, bytes, at);
+	err = err ? err : wire_take(w, N " Z 1 1\n", strlen(N " Z 1 1\n"));
+	free(bytes);
+	return err;
+}
+
+/* The limit counts the table of lines: a line of one byte takes five in the pool. */
+static void short_lines_count(void **state)
+{
+	struct wire w;
+
+	(void)state;
+	begin_agent(&w);
+	assert_int_equal(send_lines(&w, "x", 250 << 10, 1024), 0);
+	wire_free(&w);
+	begin_agent(&w);
+	assert_int_equal(send_lines(&w, "x", 250 << 10, 1), -EFBIG);
+	wire_free(&w);
+}
+
+/* The limit counts all lock spaces, and a lock space that the last sample did not have goes. */
+static void all_spaces_count(void **state)
+{
+	char space[16];
+	struct wire w;
+	int err = 0;
+
+	(void)state;
+	begin_agent(&w);
+	for (int i = 0; i < 50; i++) {
+		snprintf(space, sizeof(space), "x%d", i);
+		assert_int_equal(send_lines(&w, space, 150 << 10, 1024), 0);
+		parcel_free(wire_next(&w));
+		assert_int_equal(w.pools.n, 1);
+		assert_true(lines_memory(&w.pools) < 160 << 10);
+	}
+	wire_free(&w);
+	/* samples that were not taken yet count */
+	begin_agent(&w);
+	for (int i = 0; i < 10 && !err; i++)
+		err = send_lines(&w, "x", 150 << 10, 1024);
+	assert_int_equal(err, -EFBIG);
+	wire_free(&w);
+}
+
 /* Texts that change a little, like listings of locks: lines go, return and change. */
 static void told_by_changes(void **state)
 {
@@ -201,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(however_it_is_cut),      cmocka_unit_test(what_is_refused),
 	    cmocka_unit_test(no_more_than_the_limit), cmocka_unit_test(told_by_changes),
+	    cmocka_unit_test(short_lines_count),      cmocka_unit_test(all_spaces_count),
 	    cmocka_unit_test(answers_are_joined),
 	};
 
