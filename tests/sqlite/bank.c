@@ -4,12 +4,15 @@
  *
  *	bank EXTENSION FOLDER PROCESSES KILLS [SEED]
  *
- * Every third process uses SQLite without the VFS. Each process makes transactions that move an
- * amount and add a row with the process's number and a count. Shared memory has the count that the
- * process begins to commit and the count that it has committed. After each kill the parent checks:
+ * Of five processes one uses SQLite without the VFS. One cannot join the lock space and goes on
+ * with byte locks, and one uses a connection that its parent opened before fork(). Each process
+ * makes transactions that move an amount and add a row with the process's number and a count.
+ * Shared memory has the count that the process begins to commit and the count that it has
+ * committed. After each kill the parent checks:
  *   - integrity_check is ok, and the sum of the accounts is the same;
  *   - the row of each committed transaction is there;
  *   - no row is there for which no process began to commit.
+ * From time to time a backup is copied over the file between the transactions.
  * At least half of the kills must fall inside a write transaction. Prints TAP.
  */
 #include <assert.h>
@@ -22,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +37,7 @@ struct process {
 	    committed; /* the transaction that commits, and the last one that did */
 	_Atomic uint64_t reads;
 	_Atomic bool inside; /* a write transaction */
+	_Atomic bool busy;   /* with a transaction, or about to begin or end one */
 	_Atomic bool wrong;
 	pid_t pid;
 	unsigned int number; /* of this place's processes: a row names both */
@@ -40,7 +45,10 @@ struct process {
 
 static struct process *processes;
 static unsigned int n_processes;
+static _Atomic bool *pause_all; /* no process begins a transaction */
 static const char *extension, *folder;
+
+enum role { GLOCKS, DELETES, PLAIN, DEGRADED, FORKED, ROLES };
 
 static const char *const journal_modes[] = {"delete", "truncate", "persist"};
 
@@ -130,11 +138,11 @@ static int move(sqlite3 *db, struct process *p, unsigned int place, unsigned int
 		atomic_store(&p->commits, count);
 		rc = run(db, "COMMIT");
 	}
-	atomic_store(&p->inside, false);
 	if (!rc)
 		atomic_store(&p->committed, count);
 	else
 		run(db, "ROLLBACK");
+	atomic_store(&p->inside, false);
 	return rc;
 }
 
@@ -143,11 +151,10 @@ static bool allowed(int rc)
 	return rc == SQLITE_OK || rc == SQLITE_BUSY;
 }
 
-static void be_process(unsigned int place)
+static void be_process(unsigned int place, sqlite3 *db)
 {
 	struct process *p = &processes[place];
 	unsigned int seed = (unsigned int)getpid();
-	sqlite3 *db = open_bank(place % 3 == 2);
 	char pragma[64];
 	int rc = SQLITE_OK;
 
@@ -155,6 +162,12 @@ static void be_process(unsigned int place)
 	if (!db || run(db, pragma) || run(db, "PRAGMA synchronous=off"))
 		_exit(3);
 	while (allowed(rc)) {
+		atomic_store(&p->busy, true);
+		if (atomic_load(pause_all)) {
+			atomic_store(&p->busy, false);
+			sleep_us(200);
+			continue;
+		}
 		if (rand_r(&seed) % 10 < 7) {
 			rc = move(db, p, place, &seed);
 		} else {
@@ -167,12 +180,38 @@ static void be_process(unsigned int place)
 			}
 			atomic_fetch_add(&p->reads, 1);
 		}
+		atomic_store(&p->busy, false);
 		if (rand_r(&seed) % 16 == 0)
 			sleep_us(rand_r(&seed) % 3000);
 	}
 	printf("# process %u: %s (%d)\n", place, sqlite3_errmsg(db), sqlite3_extended_errcode(db));
 	fflush(stdout);
 	_exit(4);
+}
+
+/* Runs in a process of its own: SQLite and the library are not used before fork(). */
+static _Noreturn void begin(unsigned int place)
+{
+	enum role role = place % ROLES;
+	sqlite3 *db;
+	int rc;
+
+	if (role == DEGRADED)
+		setenv("GLOCK_DIR", "/nowhere", 1);
+	load();
+	db = open_bank(role == PLAIN);
+	if (role == FORKED && db) {
+		pid_t child;
+
+		number(db, "SELECT count(*) FROM account", &rc);
+		child = fork();
+		if (child) {
+			processes[place].pid = child;
+			_exit(0); /* the child goes on, and is the first process's */
+		}
+	}
+	be_process(place, db);
+	_exit(0);
 }
 
 static void start(unsigned int place)
@@ -183,15 +222,16 @@ static void start(unsigned int place)
 	atomic_store(&p->commits, 0);
 	atomic_store(&p->committed, 0);
 	atomic_store(&p->inside, false);
+	atomic_store(&p->busy, true); /* until its first transaction */
 	p->number++;
 	fflush(stdout);
 	pid = fork();
-	if (!pid) {
-		/* a process of its own: SQLite and the library are not used before fork() */
-		load();
-		be_process(place);
-	}
-	p->pid = pid;
+	if (!pid)
+		begin(place);
+	if (place % ROLES == FORKED)
+		waitpid(pid, NULL, 0);
+	else
+		p->pid = pid;
 }
 
 /* ---- the parent: checks in a process of its own, because it must not use SQLite before fork ----
@@ -261,6 +301,51 @@ static int in_child(int (*f)(bool), bool plain)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* ---- backups ---- */
+
+static void copy(const char *from, const char *to)
+{
+	char command[1200];
+
+	snprintf(command, sizeof(command), "cp %s/%s %s/%s", folder, from, folder, to);
+	if (system(command))
+		printf("# %s fails\n", command);
+}
+
+static bool all_pause(void)
+{
+	for (unsigned int i = 0; i < n_processes; i++)
+		if (processes[i].pid && atomic_load(&processes[i].busy))
+			return false;
+	return true;
+}
+
+/*
+ * Lets all processes pause between two transactions, and copies a backup from the file or, in
+ * turns, over the file. Returns the number of restores.
+ */
+static unsigned int save_or_restore(unsigned int kill_number)
+{
+	static bool restores;
+	bool paused = false;
+
+	if (kill_number % 4 != 3)
+		return 0;
+	atomic_store(pause_all, true);
+	for (int i = 0; i < 20000 && !paused; i++) {
+		sleep_us(500);
+		paused = all_pause();
+	}
+	if (paused) {
+		restores = !restores;
+		copy(restores ? "bank.db" : "backup.db", restores ? "backup.db" : "bank.db");
+		for (unsigned int i = 0; i < n_processes && !restores; i++)
+			atomic_store(&processes[i].committed, 0);
+	}
+	atomic_store(pause_all, false);
+	return paused && !restores;
+}
+
 static int create(bool plain)
 {
 	sqlite3 *db = open_bank(plain);
@@ -326,7 +411,7 @@ static bool kill_one(unsigned int place, unsigned int *seed, unsigned int *insid
 
 int main(int argc, char **argv)
 {
-	unsigned int kills, inside = 0, ended = 0, wrong = 0, seed;
+	unsigned int kills, inside = 0, ended = 0, wrong = 0, restores = 0, seed;
 	uint64_t reads = 0;
 	char path[512];
 
@@ -342,8 +427,10 @@ int main(int argc, char **argv)
 	assert(n_processes && n_processes <= PROCESSES_MAX);
 	snprintf(path, sizeof(path), "%s/bank.db", folder);
 	unlink(path);
-	processes = mmap(NULL, PROCESSES_MAX * sizeof(*processes), PROT_READ | PROT_WRITE,
+	processes = mmap(NULL, (PROCESSES_MAX + 1) * sizeof(*processes), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pause_all = &processes[PROCESSES_MAX].busy;
 	if (processes == MAP_FAILED || in_child(create, true)) {
 		printf("Bail out! no database in %s\n", folder);
 		return 1;
@@ -359,6 +446,7 @@ int main(int argc, char **argv)
 		wrong += in_child(check, k % 3 == 2) != 0;
 		if (!processes[place].pid)
 			start(place);
+		restores += save_or_restore(k);
 		wrong += ended;
 	}
 	for (unsigned int i = 0; i < n_processes; i++) {
@@ -370,8 +458,8 @@ int main(int argc, char **argv)
 		wrong += atomic_load(&processes[i].wrong);
 	}
 	wrong += in_child(check, false) != 0;
-	printf("# %u kills and stops, %u inside a write transaction; %llu sums read\n", kills,
-	       inside, (unsigned long long)reads);
+	printf("# %u kills and stops, %u inside a write transaction; %u restores; %llu sums read\n",
+	       kills, inside, restores, (unsigned long long)reads);
 	printf("%sok 1 - the sum stays, and no committed transaction is lost\n",
 	       wrong ? "not " : "");
 	printf("%sok 2 - half of the kills fall inside a write transaction\n",

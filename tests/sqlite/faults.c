@@ -120,8 +120,7 @@ int fstatfs(int fd, struct statfs *fs)
 	return err;
 }
 
-int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl")
-    __attribute__((alias("fcntl64")));
+int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl") __attribute__((alias("fcntl64")));
 
 /* ---- files ---- */
 

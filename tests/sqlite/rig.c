@@ -92,6 +92,11 @@ void make_invalid_file(const char *path)
 
 void load(void)
 {
+	load_by(NULL);
+}
+
+void load_by(const char *entry)
+{
 	char *error = NULL;
 	sqlite3 *db;
 
@@ -99,14 +104,14 @@ void load(void)
 		start_log();
 	SAME(sqlite3_open(":memory:", &db), SQLITE_OK);
 	SAME(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
-	if (sqlite3_load_extension(db, extension, NULL, &error)) {
+	if (sqlite3_load_extension(db, extension, entry, &error)) {
 		printf("# %s: %s\n", extension, error);
 		wrong(__FILE__, __LINE__, "load", 0, 1);
 	}
 	sqlite3_close(db);
 }
 
-void load_as_nobody(void)
+void load_as_other_user(void)
 {
 	enum { NOBODY = 65534 };
 

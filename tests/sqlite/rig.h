@@ -49,11 +49,13 @@ void start_log(void);
 void make_invalid_file(const char *path);
 /* Loads the extension into this process. Calls start_log() first, if no other function did. */
 void load(void);
+/* As load(), by that entry point. */
+void load_by(const char *entry);
 /*
  * Gives up the rights of root, and then loads the extension. Perhaps only root may enter the folder
  * of the build. Therefore root opens the file first.
  */
-void load_as_nobody(void);
+void load_as_other_user(void);
 /* Returns whether SQLite's log has that text. */
 bool logged(const char *text);
 

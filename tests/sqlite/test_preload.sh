@@ -1,8 +1,8 @@
 #!/bin/sh
 # test_preload.sh - tests that `glock sqlite` reaches programs that know nothing of the VFS. TAP.
 #
-# Usage: test_preload.sh GLOCK FOLDER USER HOST COPY. FOLDER has the libraries. USER is a program with SQLite.
-# HOST is a program that loads COPY, a module with a copy of SQLite.
+# Usage: test_preload.sh GLOCK FOLDER USER HOST COPY MODULE. FOLDER has the libraries. USER is a program with SQLite.
+# HOST is a program that loads COPY, a module with a copy of SQLite, or MODULE, which needs the shared library.
 set -u
 . "$(dirname "$0")/../tap.sh"
 glock=$(realpath "$1")
@@ -10,6 +10,7 @@ GLOCK_SQLITE_DIR=$(realpath "$2")
 user=$(realpath "$3")
 host=$(realpath "$4")
 copy=$(realpath "$5")
+module=$(realpath "$6")
 export GLOCK_SQLITE_DIR
 cd "${GLOCK_DIR%/spaces}/data" || exit 1
 tap_log=$GLOCK_DIR/../log
@@ -44,4 +45,11 @@ result $? "without the libraries the message names the way out"
 "$glock" sqlite >"$tap_log" 2>&1
 [ $? = 64 ]
 result $? "without COMMAND the usage is wrong"
+HOST_DEEP=1 "$glock" sqlite "$host" "$module" >"$tap_log" 2>&1 && [ "$(cat "$tap_log")" = glock/unix ]
+result $? "a module that is loaded with RTLD_DEEPBIND, as by PHP, uses the VFS"
+cp "$copy" copy.so
+printf 'SQLite format 3\0' >>copy.so
+"$glock" sqlite "$host" ./copy.so >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" &&
+	grep -q '^glock sqlite: ./copy.so has a copy of SQLite; SQLite works without glocks here' "$tap_log"
+result $? "of a module with SQLite in its file, as better-sqlite3, a line tells the way out"
 plan

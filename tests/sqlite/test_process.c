@@ -15,30 +15,90 @@
 
 /* ---- fork ---- */
 
-static int use_in_child(void *db)
+/* A transaction that was open at fork() is an error, and the next one is not. */
+static int end_in_child(void *db)
 {
-	if (sql(db, "SELECT * FROM t") != SQLITE_IOERR_LOCK)
+	struct peer peer = peer_start("file:app.db", "unix", 0);
+
+	if (sql(db, "UPDATE t SET n = n + 1") != SQLITE_IOERR_LOCK)
 		return 1;
-	if (sql(db, "UPDATE t SET n = 5") != SQLITE_IOERR_LOCK)
+	if (!logged("the transaction belongs to the parent process"))
 		return 2;
-	if (!logged("the child must open the database itself"))
+	sql(db, "ROLLBACK"); /* an error if the transaction is over */
+	if (sql(db, "BEGIN; SELECT n FROM t"))
 		return 3;
-	return sqlite3_close(db) ? 4 : 0;
+	if ((peer_do(&peer, "UPDATE t SET n = 9") & 0xff) != SQLITE_BUSY)
+		return 4;
+	peer_end(&peer);
+	return sql(db, "COMMIT") || sqlite3_close(db) ? 5 : 0;
 }
 
-static void a_connection_of_the_parent_is_an_error_in_a_child(void)
+static void a_transaction_of_the_parent_is_an_error_in_a_child(void)
 {
-	uint64_t before;
 	sqlite3 *db;
 
 	make_db("app.db");
-	before = bytes_of("app.db");
 	load();
 	db = open_db(APP, NULL);
-	SAME(in_child(use_in_child, db), 0);
-	SAME(bytes_of("app.db"), before);
-	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(in_child(end_in_child, db), 0);
+	SAME(sql(db, "UPDATE t SET n = 1; COMMIT"), SQLITE_OK);
 	SAME(value(db, "SELECT n FROM t"), 1);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static int use_in_child(void *db)
+{
+	if (sql(db, "SELECT * FROM t") || sql(db, "UPDATE t SET n = n + 1"))
+		return 1;
+	return sqlite3_close(db) ? 2 : 0;
+}
+
+/* As a server does that opens the database, and then forks its workers. */
+static void a_connection_of_the_parent_is_opened_again_in_a_child(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	for (int i = 0; i < 5; i++) {
+		SAME(value(db, "SELECT n FROM t"), 2 * i);
+		SAME(in_child(use_in_child, db), 0);
+		SAME(sql(db, "UPDATE t SET n = n + 1"), SQLITE_OK);
+	}
+	SAME(value(db, "SELECT n FROM t"), 10);
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
+static int exclude_the_parent(void *db)
+{
+	struct peer peer = peer_start("file:app.db", "unix", 0);
+
+	if (sql(db, "BEGIN IMMEDIATE; UPDATE t SET n = 5"))
+		return 1;
+	if ((peer_do(&peer, "BEGIN IMMEDIATE") & 0xff) != SQLITE_BUSY)
+		return 2;
+	if (sql(db, "COMMIT"))
+		return 3;
+	peer_end(&peer);
+	return sqlite3_close(db) ? 4 : 0;
+}
+
+/* With SQLite's byte locks, too: a space that the process cannot join. */
+static void a_degraded_connection_is_opened_again_in_a_child(void)
+{
+	sqlite3 *db;
+
+	make_db("app.db");
+	SAME(setenv("GLOCK_DIR", "/nowhere", 1), 0);
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(in_child(end_in_child, db), 0);
+	SAME(sql(db, "COMMIT; UPDATE t SET n = 4"), SQLITE_OK);
+	SAME(in_child(exclude_the_parent, db), 0);
+	SAME(value(db, "SELECT n FROM t"), 5);
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -150,9 +210,13 @@ static bool no_io(int rc)
 	       rc == SQLITE_IOERR_TRUNCATE;
 }
 
-/* Begins a transaction, removes the space, and tries to commit once the library has noticed. */
-static void withdraw(const char *begin)
+/*
+ * Begins a transaction, removes the space, and tries to commit once the library has noticed. The
+ * transaction is lost, and the next one goes on.
+ */
+static void withdraw(const char *begin, bool interop)
 {
+	const char *uri = interop ? APP : APP "&interop=0";
 	struct peer peer;
 	uint64_t before;
 	sqlite3 *db;
@@ -160,7 +224,7 @@ static void withdraw(const char *begin)
 
 	make_db("app.db");
 	load();
-	db = open_db(APP, NULL);
+	db = open_db(uri, NULL);
 	SAME(sql(db, begin), SQLITE_OK);
 	before = bytes_of("app.db");
 	remove_spaces();
@@ -173,19 +237,35 @@ static void withdraw(const char *begin)
 	CHECK(no_io(rc));
 	SAME(bytes_of("app.db"), before);
 	sql(db, "ROLLBACK"); /* an error if the transaction is over */
-	CHECK(no_io(sql(db, "UPDATE t SET n = 8")));
-	SAME(bytes_of("app.db"), before);
-	sqlite3_close(db);
+	if (interop) {
+		SAME(sql(db, "UPDATE t SET n = n + 8"), SQLITE_OK);
+	} else {
+		CHECK(no_io(sql(db, "UPDATE t SET n = 8")));
+		SAME(bytes_of("app.db"), before);
+		sqlite3_close(db);
+	}
 	/* a process of a new space finds the database as it was */
-	peer = peer_start(APP, NULL, 100);
-	SAME(peer_do(&peer, "SELECT be(n = 0) FROM t"), SQLITE_OK);
+	peer = peer_start(uri, NULL, 100);
+	SAME(peer_do(&peer, interop ? "SELECT be(n = 8) FROM t" : "SELECT be(n = 0) FROM t"),
+	     SQLITE_OK);
+	if (interop)
+		SAME(sqlite3_close(db), SQLITE_OK);
 	peer_end(&peer);
-	SAME(bytes_of("app.db"), before);
+}
+
+static void without_its_space_a_transaction_fails_and_the_next_goes_on(void)
+{
+	withdraw("BEGIN IMMEDIATE; SELECT n FROM t", true);
+}
+
+static void without_its_space_an_exclusive_one_fails_and_the_next_goes_on(void)
+{
+	withdraw("BEGIN EXCLUSIVE; SELECT n FROM t", true);
 }
 
 static void without_its_space_a_reader_that_wants_to_write_fails(void)
 {
-	withdraw("SELECT n FROM t");
+	withdraw("SELECT n FROM t", false);
 }
 
 /* Begins no transaction with a lock that it kept. */
@@ -196,7 +276,7 @@ static void without_its_space_a_repeated_read_fails(void)
 
 	make_db("app.db");
 	load();
-	db = open_db(APP, NULL);
+	db = open_db(APP "&interop=0", NULL);
 	SAME(value(db, "SELECT n FROM t"), 0);
 	remove_spaces();
 	/* The lock that the connection keeps goes after 50 ms without a transaction. */
@@ -216,12 +296,12 @@ static void without_its_space_a_repeated_read_fails(void)
 
 static void without_its_space_a_reserved_lock_does_not_write(void)
 {
-	withdraw("BEGIN IMMEDIATE; SELECT n FROM t");
+	withdraw("BEGIN IMMEDIATE; SELECT n FROM t", false);
 }
 
 static void without_its_space_an_exclusive_lock_does_not_write(void)
 {
-	withdraw("BEGIN EXCLUSIVE; SELECT n FROM t");
+	withdraw("BEGIN EXCLUSIVE; SELECT n FROM t", false);
 }
 
 /* ---- threads ---- */
@@ -361,8 +441,8 @@ static void a_long_reader_that_lost_its_lock_reads_no_more(void)
 	SAME(rc, SQLITE_IOERR_READ);
 	CHECK(logged("app.db: not read, because the transaction lost its lock"));
 	CHECK(logged("withdra"));
-	sql(db, "COMMIT"); /* an error if the transaction is over */
-	CHECK(no_io(sql(db, "SELECT max(b) FROM u")));
+	sql(db, "COMMIT");                                /* an error if the transaction is over */
+	SAME(sql(db, "SELECT max(b) FROM u"), SQLITE_OK); /* in a new space */
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -447,11 +527,15 @@ static void vacuum_and_vacuum_into_work(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-	    TEST(a_connection_of_the_parent_is_an_error_in_a_child),
+	    TEST(a_connection_of_the_parent_is_opened_again_in_a_child),
+	    TEST(a_transaction_of_the_parent_is_an_error_in_a_child),
+	    TEST(a_degraded_connection_is_opened_again_in_a_child),
 	    TEST(a_child_may_open_the_database_itself),
 	    TEST(a_child_does_not_touch_the_parents_journal),
 	    TEST(a_child_does_not_read_in_the_parents_transaction),
 	    TEST(a_child_does_not_write_with_the_parents_exclusive_lock),
+	    TEST(without_its_space_a_transaction_fails_and_the_next_goes_on),
+	    TEST(without_its_space_an_exclusive_one_fails_and_the_next_goes_on),
 	    TEST(without_its_space_a_reader_that_wants_to_write_fails),
 	    TEST(without_its_space_a_reserved_lock_does_not_write),
 	    TEST(without_its_space_an_exclusive_lock_does_not_write),
