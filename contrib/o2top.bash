@@ -64,16 +64,16 @@ _o2top()
 		return
 		;;
 	-t | --interval | -i | --iterations | -l | --length | --inode | --writers | --min-lost | --from | --to | --speed | \
-		--sample-limit | --record-size | --record-keep)
+		--sample-limit | --answer-limit | --record-size | --record-keep)
 		return
 		;;
 	esac
 
 	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W '--ascii --batch --by-dir --check --columns --config --configfs --corosync --crit
-			--csv --debug --debugfs --demo --details --from --fs --help --hot --inode --interval --iterations --json
+		mapfile -t COMPREPLY < <(compgen -W '--answer-limit --ascii --batch --by-dir --check --collect --collect-script --columns --config --configfs --corosync --crit
+			--csv --csv-raw --debug --debugfs --demo --details --from --fs --help --hot --inode --interval --iterations --json
 			--length --local --log --min-lost --mountinfo --names --no-agent --no-color --no-config --no-mouse
-			--no-system --node --once --openmetrics --paths --record --record-keep --record-size --recording --replay --sample-limit
+			--no-system --node --once --openmetrics --paths --read-only --record --record-keep --record-size --recording --replay --sample-limit
 			--sort --speed --ssh --summary --sysfs --textfile --to --touch-nothing --trace --type --version --warn --writers' -- "$cur")
 		return
 	fi

@@ -24,6 +24,7 @@ mmdebstrap --quiet --variant=extract --architectures=arm64 "$@" "$suite" "$dir/r
 	cat "$dir/log" >&2
 	exit 1
 }
+# The loader runs each program. QEMU's option -L would show the programs this root in place of /.
 cat >"$dir/cross.txt" <<TEXT
 [constants]
 root = '$dir/root'
@@ -32,7 +33,8 @@ c = ['aarch64-linux-gnu-gcc', '--sysroot=' + root]
 ar = 'aarch64-linux-gnu-gcc-ar'
 strip = 'aarch64-linux-gnu-strip'
 pkgconfig = 'pkg-config'
-exe_wrapper = ['qemu-aarch64-static', '-L', root]
+exe_wrapper = ['qemu-aarch64-static', root + '/lib/ld-linux-aarch64.so.1', '--library-path',
+  root + '/lib/aarch64-linux-gnu:' + root + '/usr/lib/aarch64-linux-gnu']
 [properties]
 sys_root = root
 pkg_config_libdir = [root + '/usr/lib/aarch64-linux-gnu/pkgconfig', root + '/usr/share/pkgconfig']

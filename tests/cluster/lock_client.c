@@ -80,10 +80,10 @@ static void log_it(void *arg, const char *message)
 	say("log %s", message);
 }
 
-static void recover(void *arg, const struct glock_peer *dead)
+static void recover(void *arg, const struct glock_node *dead)
 {
 	(void)arg;
-	say("recover %s", dead->comm);
+	say("recover %s", dead->name);
 }
 
 static const struct glock_ops ops = {
@@ -207,7 +207,7 @@ static void command(char *line)
 	int ms = 0;
 
 	if (sscanf(line, "nq %u %7s %15s", &n, mode, text) >= 2 && n < LOCKS)
-		nq(n, mode, !strcmp(text, "idle") ? GLOCK_TRY_IDLE : *text ? GLOCK_TRY : 0);
+		nq(n, mode, !strcmp(text, "cached") ? GLOCK_TRY_CACHED : *text ? GLOCK_TRY : 0);
 	else if (sscanf(line, "loop %u %7s %d", &n, mode, &ms) == 3 && n < LOCKS)
 		start_loop(n, mode, ms);
 	else if (sscanf(line, "lvb %u %63s", &n, text) == 2 && n < LOCKS)

@@ -9,8 +9,8 @@ others. Modules with LAST end parts of the cluster. They run on machines booted 
 file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
 value that a test returns, its figures, is printed as a comment. A function that says takes_long
 runs only by name or with --all. Modules with WITHOUT_FILE_SYSTEMS run while the file systems are
-being mounted. The machines for the modules with LAST boot at once and run beside the others, if
-this machine is idle and has the memory for six, because all of them mostly wait.
+being mounted. The machines for the modules with LAST boot at once and run beside the others,
+because all of them mostly wait. This machine must be idle and have the memory for six.
 
   --but=TEST,...  runs all tests but those
   --again         tries a failed test once more, on machines booted anew; the test has failed if it

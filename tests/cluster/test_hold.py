@@ -16,7 +16,7 @@ EVERY = 2  # hold times in factors of 4
 
 
 def bench(cluster, build, number):
-    library = cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
+    library = cluster.share(os.path.join(build, "src/glock/libglock.so.1"))
     here = os.path.join(build, "bench/hold/hold_node")
     program = f"env LD_LIBRARY_PATH={os.path.dirname(library)} {cluster.share(here)}"
     nodes = [real.Node(program, "dlm", number, first, len(cluster.numbers), command=cluster.ssh(n))

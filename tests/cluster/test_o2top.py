@@ -283,8 +283,8 @@ while not os.path.exists("/run/shared/stop"):
     seen, counts = [], []
 
     def all_seen(frame):
-        # a lock in use in a frame was seen in the samples before and after it; a lock whose line is
-        # lost in one of them is in the next frame
+        # a lock in use in a frame was seen in the samples before and after it. A lock whose line is
+        # lost in one of them is in the next frame.
         node = next(n for n in frame["nodes"] if n["name"] == "node1")
         if node["interval_s"] and frame["rows"]:
             seen.append({r["ino"] for r in frame["rows"]} & there)

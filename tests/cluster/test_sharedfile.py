@@ -16,7 +16,7 @@ def told(output, word):
 
 
 def test_three_nodes_share_files(cluster, build):
-    cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
+    cluster.share(os.path.join(build, "src/glock/libglock.so.1"))
     program = "LD_LIBRARY_PATH=/run/shared GLOCK_LOCKMAN=dlm " + cluster.share(os.path.join(build, "examples/sharedfile"))
     directory = "/mnt/ocfs2/counters"
     cluster.run(1, f"mkdir -p {directory}; {program} {directory} zero {FILES} kept")

@@ -14,7 +14,7 @@ SECONDS = 6
 
 def bench(cluster, build):
     """Runs the command. Its library lies beside it."""
-    library = cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
+    library = cluster.share(os.path.join(build, "src/glock/libglock.so.1"))
     program = cluster.share(os.path.join(build, "tests/cluster/dlm_bench"))
     return f"env LD_LIBRARY_PATH={os.path.dirname(library)} {program}"
 

@@ -28,7 +28,7 @@
  *	w PID OPERATION INODE PATH   at the beginning
  *	b BEGIN                      the operation begins
  *	e END [RELEASED]             the operation has ended; the time at which the flock was given
- *up
+ *	                             up
  *
  * A worker writes out its lines before it may wait, at most every FLUSH_MS. So the lines of a
  * machine without power end shortly before its end.

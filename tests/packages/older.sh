@@ -22,18 +22,19 @@ meson setup "$tmp/build" "$tmp/source" --buildtype=debug -Doptimization=0 -Dtest
 ninja --quiet -C "$tmp/build"
 DESTDIR=$tmp/all meson install -C "$tmp/build" --no-rebuild
 
-# package NAME FILE...: a .deb of these files.
+# package NAME TODAY FILE...: a .deb of these files, with the control files of today's package TODAY.
 package() {
 	name=$1
-	shift
-	for new in "$debs/${name}"_*.deb; do
+	today=$2
+	shift 2
+	for new in "$debs/${today}"_*.deb; do
 		dpkg-deb -R "$new" "$tmp/$name"
 	done
 	version=$(dpkg-deb -f "$new" Version)
 	find "$tmp/$name" -mindepth 1 -maxdepth 1 ! -name DEBIAN -exec rm -r {} +
 	rm -f "$tmp/$name/DEBIAN/md5sums" "$tmp/$name/DEBIAN/symbols"
 	# its programs need no function of a later version
-	sed -i "s/$version/$older/g; s/libglock-sim0 (= [^)]*), //; s/libglock0 (>= [^)]*)/libglock0/" \
+	sed -i "s/$version/$older/g; s/libglock-sim1 (= [^)]*), //; s/libglock1 (>= [^)]*)/libglock0/; s/libglock1/libglock0/g" \
 		"$tmp/$name/DEBIAN/control"
 	for file in "$@"; do
 		# shellcheck disable=SC2086
@@ -41,7 +42,7 @@ package() {
 	done
 	dpkg-deb --root-owner-group -b "$tmp/$name" "$out"
 }
-package libglock0 "usr/lib/*/libglock.so.0*"
-package libglock-dev usr/include "usr/lib/*/*.a" "usr/lib/*/*.so" "usr/lib/*/pkgconfig"
-package glock-tools usr/bin/glock usr/share/man/man1
-package o2top "usr/*bin/o2top" "usr/share/man/man*/o2top*"
+package libglock0 libglock1 "usr/lib/*/libglock.so.0*"
+package libglock-dev libglock-dev usr/include "usr/lib/*/*.a" "usr/lib/*/*.so" "usr/lib/*/pkgconfig"
+package glock-tools glock-tools usr/bin/glock usr/share/man/man1
+package o2top o2top "usr/*bin/o2top" "usr/share/man/man*/o2top*"

@@ -1,11 +1,13 @@
 #!/bin/sh
 # old.sh - builds the library of an older version from its commit.
 #
-# Usage: old.sh COMMIT DIR. DIR gets glock.h and libglock.so.0. A DIR that has both stays as it is.
+# Usage: old.sh COMMIT DIR. DIR gets glock.h and libglock.so.0, or libglock.so with a later number. A DIR that has both stays as it is.
 set -eu
 commit=$1
 dir=$2
-[ ! -e "$dir/libglock.so.0" ] || exit 0
+for found in "$dir"/libglock.so.?; do
+	[ ! -e "$found" ] || exit 0
+done
 source=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$dir.tmp$$
 trap 'rm -rf "$tmp"' EXIT
@@ -20,4 +22,5 @@ cp "$tmp/include/glock.h" "$dir"
 # the name comes last, because it says that all is there
 cp "$tmp/build/$library" "$dir/new"
 mv "$dir/new" "$dir/$(basename "$library")"
-ln -s "$(basename "$library")" "$dir/libglock.so.0"
+soname=$(readelf -d "$dir/$(basename "$library")" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+ln -s "$(basename "$library")" "$dir/$soname"
