@@ -214,8 +214,8 @@ static void pair(void)
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
 	pair_of("SH", GLOCK_SH, 0, 0);
 	pair_of("EX", GLOCK_EX, 0, 0);
-	pair_of("movable SH", GLOCK_SH, GLOCK_MOVABLE, 0);
-	pair_of("movable EX", GLOCK_EX, GLOCK_MOVABLE, 0);
+	pair_of("movable SH", GLOCK_SH, GLOCK_NOPID, 0);
+	pair_of("movable EX", GLOCK_EX, GLOCK_NOPID, 0);
 	pair_of("owner's SH", GLOCK_SH, 0, 1);
 	pair_of("owner's EX", GLOCK_EX, 0, 1);
 	stop = true;

@@ -12,6 +12,7 @@
  * the sample's calls of malloc and the like and the tables' bytes. The build wraps these calls with
  * --wrap. Calls inside libc are not seen.
  */
+#include "o2top/base/clock.h"
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/lines/ocfs2_line.h"
@@ -61,14 +62,6 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size)
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 struct counts {
 	size_t lines, bad;
@@ -200,7 +193,7 @@ static int take(char *folder)
 	struct problems problems = {0};
 	struct collector *c = NULL;
 	struct sample sample;
-	int err = collect_recording(&c, &folder, 1, NULL, 0, &problems);
+	int err = collect_recording(&c, &folder, 1, NULL, 0, false, &problems);
 
 	while (!err && c->ops->next(c, &sample, &problems) > 0) {
 		size_t before = atomic_load(&calls), n, active;

@@ -80,9 +80,14 @@ static void reader(void)
 		if (*reading == ONCE)
 			*reading = NOTHING;
 		glock__find_spaces(&s, "bench");
-		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++)
-			if (s.spaces[0].nodes[i].peek)
-				glock__peek_read(s.spaces[0].nodes[i].peek, count, &n, NULL);
+		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++) {
+			struct glock__peek *peek;
+
+			if (glock__found_open(&s, &s.spaces[0], &s.spaces[0].nodes[i], &peek))
+				continue;
+			glock__peek_read(peek, count, &n, NULL);
+			glock__peek_close(peek);
+		}
 		glock__found_free(&s);
 	}
 }

@@ -170,10 +170,10 @@ static void ring(uint32_t i, uint32_t n)
 /* ---- figures ---- */
 
 struct fairness {
-	double unequal; /* most by least, in locks taken */
-	double cached;  /* the share of locks that came from no other process */
-	double wait;    /* 99 % are at most this; ns */
-	double bound;   /* 2(n-1)(hold + hand-over) */
+	double unequal;                  /* most by least, in locks taken */
+	double cached;                   /* the share of locks that came from no other process */
+	double wait;                     /* 99 % are at most this; ns */
+	double bound;                    /* 2(n-1)(hold + hand-over) */
 	uint32_t others, others_at_most; /* in 99 % of waits, and in all */
 };
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
-
 enum { OTHERS = NODES_MAX }; /* the place of the other node, behind those of the allocator */
 enum { SLOW_TIMES = 20, BUSY_NS = 20000000, BUSY_GAP_NS = 1000000, SECOND = 1000000000 };
 

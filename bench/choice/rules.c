@@ -2,6 +2,7 @@
 /* rules.c - the rules by which a thread of the allocator gets a group. */
 #include "allocator.h"
 
+#include "glock-choose.h"
 #include "glock/core/internal.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static int ask(struct thread *t, struct glock_holder *gh, size_t g, unsigned int
 {
 	int err;
 
-	glock_holder_init(gh, t->node->groups[g], GLOCK_EX, flags);
+	glock__holder_init(gh, t->node->groups[g], GLOCK_EX, flags);
 	err = glock_nq(gh);
 	if (err && err != -EAGAIN) {
 		fprintf(stderr, "choice: glock_nq: error %d\n", err);
@@ -38,7 +39,7 @@ static int try_in_order(struct thread *t, struct glock_holder *gh, size_t from)
 			if (!t->node->open_groups[g])
 				continue;
 			any = true;
-			if (!ask(t, gh, g, GLOCK_TRY))
+			if (!ask(t, gh, g, GLOCK__TRY_NOQUEUE))
 				return (int)g;
 		}
 		if (!any)
@@ -62,7 +63,7 @@ static int random_group(struct thread *t, struct glock_holder *gh)
 		if (k == GROUPS)
 			return -1;
 		g = (g + k) % GROUPS;
-		if (!ask(t, gh, g, GLOCK_TRY))
+		if (!ask(t, gh, g, GLOCK__TRY_NOQUEUE))
 			return (int)g;
 		if (tries % GROUPS == 0)
 			allocator_sleep(USE_NS);
@@ -166,7 +167,7 @@ static int chosen(struct thread *t, struct glock_holder *gh)
 	for (;;) {
 		int g = glock_choose(GROUPS, groups, GLOCK_EX, GLOCK_CHOOSE_TRY);
 
-		if (g >= 0 && !ask(t, gh, (size_t)g, GLOCK_TRY))
+		if (g >= 0 && !ask(t, gh, (size_t)g, GLOCK__TRY_NOQUEUE))
 			return g;
 		if (g >= 0)
 			continue;

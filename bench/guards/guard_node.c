@@ -6,8 +6,8 @@
  *	                               prints the ns of CPU time of one operation
  *	guard_node count NAME TURNS    makes that many turns; valgrind counts their instructions
  *	guard_node hand-over CPUS      between two processes on 1 or 2 CPUs: prints the ns of one,
- *and the ns of CPU time of both processes guard_node memory LOCKMAN GLOCKS prints the resident
- *bytes of a glock
+ *	                               and the ns of CPU time of both processes
+ *	guard_node memory LOCKMAN GLOCKS   prints the resident bytes of a glock
  *
  * run.py compiles this file with the glock.h of each version. So it calls old functions only.
  * GLOCK_DIR names a folder of the version, because spaces of two versions may differ.
@@ -79,7 +79,7 @@ static double pair_ex(void)
 
 static double pair_movable(void)
 {
-	return pairs(3, GLOCK_EX, GLOCK_MOVABLE);
+	return pairs(3, GLOCK_EX, GLOCK_NOPID);
 }
 
 static double look_up(void)

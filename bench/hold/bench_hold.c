@@ -128,8 +128,8 @@ static struct outcome run_apart(unsigned int job, const struct cell *c, const st
 /* The virtual time in which some hundred hand-overs and some thousand uses take place. */
 static int64_t time_of(const struct cell *c)
 {
-	int64_t t = 2600 * c->hand_over + 2000 * c->use +
-		    3000 * c->gap / (c->nodes < 8 ? c->nodes : 8);
+	int64_t t =
+	    2600 * c->hand_over + 2000 * c->use + 3000 * c->gap / (c->nodes < 8 ? c->nodes : 8);
 
 	if (c->arrivals == PHASES && t < 6000 * MS)
 		t = 6000 * MS;
@@ -233,9 +233,9 @@ static void print_cell(unsigned int i)
 	const struct result *r = &sh->result[i];
 	struct cell c = cell_of(i);
 
-	printf("%u\t%u\t%u\t%g\t%g\t%g\t%g\t%g\t%g\t%s", i, c.nodes, c.threads,
-	       (double)c.gap / 1e6, (double)c.other_gap / 1e6, (double)c.use / 1e6,
-	       (double)c.hand_over / 1e6, c.sh, c.io, arrival_names[c.arrivals]);
+	printf("%u\t%u\t%u\t%g\t%g\t%g\t%g\t%g\t%g\t%s", i, c.nodes, c.threads, (double)c.gap / 1e6,
+	       (double)c.other_gap / 1e6, (double)c.use / 1e6, (double)c.hand_over / 1e6, c.sh,
+	       c.io, arrival_names[c.arrivals]);
 	printf("\t%g\t%.1f\t%g\t%.4g\t%.4g", (double)hold_of(r->best) / 1e6,
 	       r->fixed[r->best].per_s, (double)hold_of(r->shortest) / 1e6, r->best_p99.p99 / 1e6,
 	       r->ours_p99.p99 / 1e6);

@@ -400,6 +400,8 @@ static void step(void)
 
 /* ---- a run ---- */
 
+unsigned int glock__linux_hz;
+
 static void open_nodes(const struct run *run)
 {
 	const struct glock_type_options type = {
@@ -408,13 +410,11 @@ static void open_nodes(const struct run *run)
 	    .hold = run->policy == FIXED ? (run->hold ? run->hold : GLOCK_HOLD_NONE) : 0,
 	    .ops = w.cell->io > 0 ? &ops : NULL};
 	const struct glock_space_options o = {
-	    .size = sizeof(o),
-	    .flags = GLOCK_SPACE_DISPATCH | (run->policy == GFS2 ? GLOCK_SPACE_LINUX_6_1 : 0),
-	    .types = &type,
-	    .n_types = 1};
+	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .types = &type, .n_types = 1};
 	const struct glock__env env = {
 	    .now = sim_clock, .random = sim_dice, .cpu = sim_cpu, .cpus = 1};
 
+	glock__linux_hz = run->policy == GFS2 ? 1000 : 0;
 	for (unsigned int n = 0; n < w.cell->nodes; n++) {
 		struct glock__lockman *lm = glock__sim_join(w.sim, n);
 
@@ -447,8 +447,7 @@ static struct outcome outcome(int64_t end)
 
 struct outcome load_run(const struct cell *cell, const struct run *run)
 {
-	const int64_t message =
-	    (int64_t)((double)cell->hand_over * (1 - cell->io) / 2);
+	const int64_t message = (int64_t)((double)cell->hand_over * (1 - cell->io) / 2);
 	const struct glock__sim_params p = {.seed = cell->seed,
 					    .nodes = cell->nodes,
 					    .delay_min = message,

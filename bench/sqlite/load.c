@@ -11,9 +11,9 @@
  * A read transaction is a SELECT by key, a write transaction an UPDATE by key. Both are prepared
  * once. Each process loads the extension as a program does. A busy handler of SQLite's own waits.
  *
- * The output is one line of NAME=VALUE: transactions a second, those of a second of CPU time if all
- * read, writes a second, and percentiles of reads and writes in us. Then come the ratio of the
- * luckiest process to the unluckiest one by their transactions, and failures.
+ * The output is one line of NAME=VALUE. It begins with transactions a second, those of a second of
+ * CPU time if all read, writes a second, and percentiles of reads and writes in us. Then come the
+ * ratio of the luckiest process to the unluckiest one by their transactions, and failures.
  */
 #include <signal.h>
 #include <sqlite3.h>
