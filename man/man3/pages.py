@@ -143,17 +143,17 @@ class Manual:
 
     def synopsis(self, chunk):
         lines = []
-        by_name = {d.name: d for d in chunk.of("function")}
+        by_name = {d.name: d for d in chunk.of("function", "inline")}
         for d in chunk.declarations:
             code = re.sub(r"\s+", " ", d.code)
             if d.kind == "macro":
                 target = by_name[header.MACRO.match(d.code)[3]]
-                code = re.sub(r"\s+", " ", target.code).replace(target.name, d.name, 1)
+                code = re.sub(r"\s+", " ", target.code.split("{")[0]).replace("static inline ", "").replace(target.name, d.name, 1)
                 lines.insert(0, code.rsplit(",", 1)[0] + ");")
             elif d.kind == "function" and any(m.name == d.name for m in chunk.of("macro")):
                 continue
             elif d.kind == "inline":
-                lines.append(code.split("{")[0].strip() + ";")
+                lines.append(code.split("{")[0].strip().removeprefix("static inline ") + ";")
             elif d.kind == "function":
                 lines.append(code)
             elif d.kind == "define":

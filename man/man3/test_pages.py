@@ -24,7 +24,7 @@ def comment_and_code(text, function):
         return "", ""
     before = text[:found.start()]
     comment = before[before.rindex("/*"):before.rindex("*/")]
-    return comment, re.sub(r"\s+", " ", found[0]).strip()
+    return comment, re.sub(r"\s+", " ", found[0]).strip().removeprefix("static inline ")
 
 
 class Page:
