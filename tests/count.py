@@ -74,6 +74,29 @@ def has_cap(name):
     return os.geteuid() == 0 and bool(held_capabilities() >> BITS[name] & 1)
 
 
+def has_freezer(_):
+    """Makes a control group that can freeze processes, of either version, as the test does."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        for _, folder, kind, options, *_ in map(str.split, mounts):
+            if kind == "cgroup2" or (kind == "cgroup" and "freezer" in options.split(",")):
+                group = f"{folder}/glock-count-{os.getpid()}"
+                try:
+                    os.mkdir(group)
+                except OSError:
+                    continue
+                can_freeze = any(os.path.exists(f"{group}/{name}") for name in ("cgroup.freeze", "freezer.state"))
+                os.rmdir(group)
+                if can_freeze:
+                    return True
+    return False
+
+
+def has_realtime(_):
+    """Gives a child the policy SCHED_FIFO, as the test does."""
+    script = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+
+
 def has_shm(megabytes):
     fs = os.statvfs("/dev/shm")
     return fs.f_blocks * fs.f_frsize >= int(megabytes) * 1000000
@@ -109,6 +132,8 @@ CAPABILITIES = (
     (r"(root)$", has_root),
     (r"(mount)$", can_mount),
     (r"(namespaces)$", can_unshare),
+    (r"(freezer)$", has_freezer),
+    (r"(realtime)$", has_realtime),
     (rf"({'|'.join(BITS)})$", has_cap),
     (r"program (\S+)$", has_program),
     (r"library (\S+)$", has_library),

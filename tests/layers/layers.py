@@ -16,8 +16,8 @@ files inside a folder, each with a reason. The test fails
  4. on a folder with more than 20 .c files;
  5. on a folder without a line of its own in docs/architecture.md.
 
---edges prints the edges as tests/layers/allowed lists them, --circles the circles of files, --dot
-the include graph of the folders for graphviz. TAP.
+--edges prints the edges as tests/layers/allowed lists them, --circles the circles of files and the
+names that tie them, --dot the include graph of the folders for graphviz. TAP.
 """
 import collections
 import json
@@ -70,7 +70,7 @@ class Tree:
 
     def symbols(self):
         """Resolves symbols. Programs may use one name twice, so a name of the same part of src/
-        comes first."""
+        comes first. A library to be preloaded stands before functions of others, as dlopen(): no file of src/ uses it."""
         defined, wanted = collections.defaultdict(dict), collections.defaultdict(set)
         names = {path: name for name, path in self.objects.items()}
         lines = subprocess.run(["nm", "-A", *names], capture_output=True, text=True, check=True).stdout
@@ -79,7 +79,7 @@ class Tree:
             name, (kind, symbol) = names[path], rest.split()[-2:]
             if kind == "U":
                 wanted[name].add(symbol)
-            elif kind in "TDBRVWC":
+            elif kind in "TDBRVWC" and not name.endswith("/preload.c"):
                 defined[symbol][part(name)] = name
         for name, symbols in wanted.items():
             for symbol in symbols & defined.keys():
@@ -221,6 +221,11 @@ def main():
     if "--circles" in sys.argv:
         for circle in tree.file_circles():
             print(f"{folder(circle[0])}: {' '.join(os.path.basename(name) for name in circle)}:")
+            for name in circle:
+                for target, symbols in sorted(tree.uses[name].items()):
+                    if target in circle:
+                        print(f"  # {os.path.basename(name)} uses {os.path.basename(target)}: "
+                              f"{' '.join(sorted(symbols - {'#include'}))}")
         return 0
     if "--dot" in sys.argv:
         print("digraph rooms {")

@@ -3,8 +3,7 @@
 
 headless   a sentence that begins with a bare Who, Whoever, Whom, Whose or What and asks nothing
 persons    an indefinite person: somebody, nobody, anybody, everybody, someone, anyone, everyone, whoever
-over40     a sentence of more than 40 words
-over20     a sentence of more than 20 words, those of over40 included
+long       a sentence of more than 28 words
 median     the median of words a sentence, where it is above 17 and the file has ten sentences or more
 columns    a line of C that is wider than 100 columns, with tabs of 8
 """
@@ -15,9 +14,9 @@ import statistics
 import readers
 import sentences
 
-RULES = ("headless", "persons", "over40", "over20", "median", "columns")
+RULES = ("headless", "persons", "long", "median", "columns")
 ADDITIVE = tuple(rule for rule in RULES if rule != "median")
-LONG, VERY_LONG = 20, 40
+LONG = 28
 MEDIAN, MEDIAN_OF = 17, 10
 COLUMNS = 100
 
@@ -56,9 +55,6 @@ class Findings:
             result["median"] = self.median
         return result
 
-    def texts(self, rule):
-        return [offence.text for offence in self.offences if offence.rule == rule]
-
 
 def is_headless(block, sentence):
     if not HEADLESS.match(sentence) or re.search(r"\?[\W_]*$", sentence):
@@ -75,11 +71,8 @@ def of_sentence(block, sentence):
         return found
     if is_headless(block, sentence):
         found.append("headless")
-    length = len(sentences.words(sentence))
-    if length > VERY_LONG:
-        found.append("over40")
-    if length > LONG:
-        found.append("over20")
+    if len(sentences.words(sentence)) > LONG:
+        found.append("long")
     return found
 
 

@@ -276,12 +276,10 @@ def test_indefinite_persons(_):
 
 def test_long_sentences(_):
     check(len(LONG.split()), 19)
-    check(found("x.md", LONG + "now."), [])
-    check(found("x.md", LONG + "and now."), ["over20"])
-    check(found("x.md", LONG + LONG + "and now."), ["over20"])
-    check(found("x.md", LONG + LONG + "and here now."), ["over20", "over40"])
+    check(found("x.md", LONG + "word " * 8 + "now."), [])
+    check(found("x.md", LONG + "word " * 9 + "now."), ["long"])
     check(found("x.md", LONG + "now. " + LONG + "then."), [])
-    check(found("x.c", "/* " + LONG + "\n * " + LONG + "and here now. */"), ["columns", "over20", "over40"])
+    check(found("x.c", "/* " + LONG + "\n * " + LONG + "and here now. */"), ["columns", "long"])
 
 
 def test_median(_):
@@ -301,40 +299,16 @@ def test_columns(_):
 # ---- the program, on a tree of its own ----
 
 class Tree:
-    def __init__(self, folder, git=True, more=None):
+    def __init__(self, folder):
         self.folder = folder
         self.write("tests/prose/exempt", "")
-        self.write("a.md", "A node waits. Who waits is first. Somebody asks.\n")
-        self.write("b.md", "A node waits.\n")
-        for path, text in (more or {}).items():
-            self.write(path, text)
-        if git:
-            self.git("init", "-q")
-        self.prose("--update")
-        self.commit()
+        self.write("a.md", "A node waits.\n")
 
     def write(self, path, text):
         name = os.path.join(self.folder, path)
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
-
-    def move(self, old, new):
-        os.makedirs(os.path.dirname(os.path.join(self.folder, new)), exist_ok=True)
-        os.rename(os.path.join(self.folder, old), os.path.join(self.folder, new))
-
-    def record(self):
-        with open(os.path.join(self.folder, "tests/prose/counts"), encoding="utf-8") as file:
-            return [line for line in file.read().split("\n") if line and line[0] != "#"]
-
-    def git(self, *arguments):
-        subprocess.run(["git", "-C", self.folder, "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments],
-                       check=True, capture_output=True)
-
-    def commit(self):
-        if os.path.isdir(os.path.join(self.folder, ".git")):
-            self.git("add", "-A")
-            self.git("commit", "-q", "--allow-empty", "-m", "state")
 
     def prose(self, *arguments):
         """Returns the exit status and all output."""
@@ -343,164 +317,51 @@ class Tree:
             status = prose.main(["--tree", self.folder, *arguments])
         return status, output.getvalue()
 
-    def passes(self):
-        check(self.prose()[0], 0)
-
-    def fails(self, *words):
+    def fails(self, number, *words):
         status, output = self.prose()
-        check(status, 1)
+        check((status, [line[7] for line in output.split("\n") if line.startswith("not ok")]), (1, [str(number)]))
         for word in words:
             assert word in output, f"{word!r} is not in {output}"
 
 
-def test_recorded_tree_passes(folder):
+def test_limits(folder):
     tree = Tree(folder)
-    check(tree.record(), ["a.md headless=1 persons=1", "b.md"])
-    tree.passes()
-
-
-def test_planted_sentence_fails(folder):
-    tree = Tree(folder)
-    tree.write("b.md", "A node waits. Who waits is first.\n")
-    tree.fails("not ok 1", "b.md: headless 1, recorded are 0")
-    status, output = tree.prose("--update")
-    check((status, "refused: b.md: headless 1" in output), (1, True))
-    check(tree.record(), ["a.md headless=1 persons=1", "b.md"])
-    tree.commit()
-    check(tree.prose("--update")[0], 1)
-    tree.fails("not ok 1")
+    check(tree.prose()[0], 0)
+    for rule, name, text in ((1, "c.md", "Who waits is first."), (3, "c.md", LONG * 2),
+                             (4, "c.md", (LONG + "now. ") * 10), (5, "c.c", "x" * 101)):
+        tree.write("c.md", "A node waits.\n")
+        tree.write(name, text)
+        tree.fails(rule, name)
     program = [sys.executable, os.path.join(HERE, "prose.py"), "--tree", folder]
     check(subprocess.run(program, capture_output=True, check=False).returncode, 1)
 
 
-def test_planted_sentence_is_no_exchange(folder):
-    """A fall in one file does not pay for another sentence in another file."""
+def test_persons_of_the_tree(folder):
     tree = Tree(folder)
-    tree.write("a.md", "A node waits. Somebody asks.\n")
-    tree.write("b.md", "A node waits. What the holder of this glock had cached is gone.\n")
-    check(tree.prose("--update")[0], 1)
-    check(tree.record(), ["a.md persons=1", "b.md"])
-
-
-def test_edited_sentence_is_no_exchange(folder):
-    """The older words of a file's own sentence do not let it have one more."""
-    tree = Tree(folder, more={"c.md": "A node waits. What the cache of a glock held is gone.\n"})
-    tree.write("c.md", "A node waits.\n")
-    tree.write("a.md", "A node waits. Who waits long is first. Somebody asks. Whom a bast reaches lets go.\n")
-    check(tree.prose("--update")[0], 1)
-    check(tree.record(), ["a.md headless=1 persons=1", "b.md", "c.md"])
-
-
-def test_new_files_obey_the_limits(folder):
-    for number, text in enumerate(("Who waits is first.", "Somebody asks.", LONG * 3, (LONG + "now. ") * 10)):
-        tree = Tree(os.path.join(folder, str(number)))
-        tree.write("new.md", text)
-        tree.fails("not ok 2", "new.md")
-        for _ in range(2):
-            check(tree.prose("--update")[0], 1)
-            check(len(tree.record()), 2)
-    tree.write("new.md", LONG + LONG)
-    tree.passes()
-    check(tree.prose("--update")[0], 0)
-    check(tree.record()[2], "new.md over20=1")
-
-
-def test_lower_counts_are_recorded(folder):
-    tree = Tree(folder)
-    tree.write("a.md", "A node waits.\n")
-    tree.fails("not ok 4", "--update")
-    check(tree.prose("--update")[0], 0)
-    check(tree.record(), ["a.md", "b.md"])
-    tree.passes()
-
-
-def test_removed_files_leave_the_record(folder):
-    tree = Tree(folder)
-    os.remove(os.path.join(folder, "b.md"))
-    tree.fails("not ok 3", "b.md", "--update")
-    check(tree.prose("--update")[0], 0)
-    check(tree.record(), ["a.md headless=1 persons=1"])
-
-
-def test_moved_file_keeps_its_counts(folder):
-    for number, git in enumerate((True, False)):
-        tree = Tree(os.path.join(folder, str(number)), git)
-        tree.move("a.md", "docs/a.md")
-        tree.fails("not ok 2", "not ok 3")
-        status, output = tree.prose("--update")
-        check((status, "a.md -> docs/a.md" in output), (0, True))
-        check(tree.record(), ["b.md", "docs/a.md headless=1 persons=1"])
-        tree.passes()
-
-
-def test_renamed_and_split_file_keeps_its_counts(folder):
-    tree = Tree(folder)
-    os.remove(os.path.join(folder, "a.md"))
-    tree.write("docs/c.md", "Who waits is the first.\n")
-    tree.write("docs/d.md", "Somebody asks.\n")
-    status, output = tree.prose("--update")
-    check((status, "a.md -> docs/c.md: headless 1" in output), (0, True))
-    check(tree.record(), ["b.md", "docs/c.md headless=1", "docs/d.md persons=1"])
-    check(tree.prose("--update"), (0, ""))
-
-
-def test_moved_sentence_keeps_its_count(folder):
-    tree = Tree(folder)
-    tree.write("a.md", "A node waits. Who waits is first.\n")
-    tree.write("b.md", "A node waits. Somebody asks.\n")
-    check(tree.prose("--update")[0], 0)
-    check(tree.record(), ["a.md headless=1", "b.md persons=1"])
-    tree.write("a.md", "A node waits. Who waits is first. Somebody asks.\n")
-    check(tree.prose("--update")[0], 1)
-
-
-def test_copied_sentence_is_refused(folder):
-    tree = Tree(folder)
-    tree.write("b.md", "A node waits. Somebody asks.\n")
-    check(tree.prose("--update")[0], 1)
+    tree.write("a.md", "Somebody asks. " * 20)
+    check(tree.prose()[0], 0)
+    tree.write("b.md", "Somebody asks.")
+    tree.fails(2, "21 in all")
 
 
 def test_exemptions(folder):
     tree = Tree(folder)
-    tree.write("b.md", "A bad example: \"nobody believes anybody\".\n")
-    tree.fails("not ok 1")
-    tree.write("tests/prose/exempt", "# comment\nb.md | nobody believes | an example of what to avoid\n")
-    tree.passes()
+    tree.write("b.md", "Who waits is first.\n")
+    tree.fails(1)
+    tree.write("tests/prose/exempt", "# comment\nb.md | Who waits | an example of what to avoid\n")
+    check(tree.prose()[0], 0)
     tree.write("b.md", "A node waits.\n")
-    tree.fails("not ok 5", "exempt:2")
-    tree.write("tests/prose/exempt", "b.md | nobody believes\n")
-    tree.fails("exempt:1")
-
-
-def test_limits(folder):
-    tree = Tree(folder)
-    status, output = tree.prose("--limits")
-    check((status, "not ok 1" in output, "not ok 2" in output), (1, True, False))
-    tree.write("a.md", "Somebody asks. " * 20)
-    check(tree.prose("--limits")[0], 0)
-    tree.write("b.md", "Somebody asks.")
-    status, output = tree.prose("--limits")
-    check((status, "not ok 2" in output), (1, True))
-    for rule, name, text in ((3, "c.md", LONG * 3), (4, "c.md", (LONG + "now. ") * 10), (5, "c.c", "x" * 101)):
-        tree.write("a.md", "A node waits.\n")
-        tree.write("c.md", "A node waits.\n")
-        tree.write(name, text)
-        status, output = tree.prose("--limits")
-        check((status, [line[7] for line in output.split("\n") if line.startswith("not ok")]), (1, [str(rule)]))
+    tree.fails(6, "exempt:2")
+    tree.write("tests/prose/exempt", "b.md | Who waits\n")
+    check(tree.prose()[0], 1)
 
 
 def test_offences_are_shown(folder):
     tree = Tree(folder)
+    tree.write("a.md", "A node waits. Who waits is first. Somebody asks.\n")
     status, output = tree.prose("--show", "a.md")
     check((status, "a.md:1: headless: Who waits is first." in output), (0, True))
     check(tree.prose("--worst", "1"), (0, "a.md headless=1 persons=1\n"))
-
-
-def test_missing_record_fails(folder):
-    tree = Tree(folder)
-    os.remove(os.path.join(folder, "tests/prose/counts"))
-    tree.fails("counts is missing")
-    check(tree.prose("--update")[0], 1)
 
 
 if __name__ == "__main__":
