@@ -60,18 +60,21 @@ uint32_t dice(uint64_t *state)
 	return (uint32_t)(*state >> 16);
 }
 
-struct glock_space *open_space(const struct glock_type_options *types, size_t n, unsigned int flags)
+struct glock_space *open_space_with(struct glock_space_options options)
 {
-	const struct glock_space_options options = {.size = sizeof(options),
-						    .lockman = lockman,
-						    .types = types,
-						    .n_types = n,
-						    .flags = flags};
 	struct glock_space *space = NULL;
 
+	options.size = sizeof(options);
+	options.lockman = lockman;
 	SAME(glock_space_open(space_name, &options, &space), 0);
 	CHECK(space);
 	return space;
+}
+
+struct glock_space *open_space(const struct glock_type_options *types, size_t n, unsigned int flags)
+{
+	return open_space_with(
+	    (struct glock_space_options){.types = types, .n_types = n, .flags = flags});
 }
 
 struct glock *get(struct glock_space *space, unsigned int type, uint64_t number)

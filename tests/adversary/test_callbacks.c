@@ -169,14 +169,8 @@ static const struct glock_type_options types[] = {
 
 static void begin_calling(unsigned int flags)
 {
-	const struct glock_space_options options = {.size = sizeof(options),
-						    .lockman = lockman,
-						    .types = types,
-						    .n_types = COUNT(types),
-						    .flags = flags,
-						    .log = log_message};
-
-	SAME(glock_space_open("callbacks", &options, &space), 0);
+	space = open_space_with((struct glock_space_options){
+	    .types = types, .n_types = COUNT(types), .flags = flags, .log = log_message});
 	gl = get(space, GLOCK_INODE, 1);
 	other = get(space, GLOCK_RGRP, 2);
 }

@@ -145,14 +145,11 @@ static void recover_named(void *arg, const struct glock_node *dead)
 /* The death is of a member that glock_nodes() named before. A later process is another member. */
 static void recovery_names_the_node(void)
 {
-	const struct glock_space_options options = {.size = sizeof(options),
-						    .lockman = lockman,
-						    .recover = recover_named,
-						    .recover_arg = &expected};
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
 	uint64_t last = 0;
 
-	SAME(glock_space_open("recovery_names_the_node", &options, &space), 0);
+	space = open_space_with(
+	    (struct glock_space_options){.recover = recover_named, .recover_arg = &expected});
 	gl = get(space, GLOCK_INODE, 1);
 	for (uint64_t i = 0; i < 3; i++) {
 		struct glock_holder gh;

@@ -60,10 +60,9 @@ static void begin_leaving(enum where here, void (*how)(void))
 					     .unlock = unlock};
 	static const struct glock_type_options type = {
 	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE};
-	const struct glock_space_options options = {
-	    .size = sizeof(options), .lockman = lockman, .types = &type, .n_types = 1, .log = note};
 
-	SAME(glock_space_open("left", &options, &space), 0);
+	space = open_space_with(
+	    (struct glock_space_options){.types = &type, .n_types = 1, .log = note});
 	gl = get(space, GLOCK_INODE, 1);
 	where = here;
 	leaves = how;

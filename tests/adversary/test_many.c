@@ -219,13 +219,11 @@ static void withdrawn(void)
 
 static void idle_limits(void)
 {
-	struct glock_space_options options = {
-	    .size = sizeof(options), .lockman = lockman, .cached_max = 3};
 	struct glock *gls[30];
 	struct glock_holder gh;
 	size_t n = 0;
 
-	SAME(glock_space_open("idle_limits", &options, &space), 0);
+	space = open_space_with((struct glock_space_options){.cached_max = 3});
 	for (int round = 0; round < 20; round++)
 		for (size_t i = 0; i < COUNT(gls); i++) {
 			gl = get(space, GLOCK_INODE, i);
@@ -246,9 +244,7 @@ static void idle_limits(void)
 	SAME(glock_dq(&gh), 0);
 	glock_put(gl);
 	SAME(glock_space_close(space), 0);
-	options.cached_max = 0;
-	options.cached_age = 1;
-	SAME(glock_space_open("idle_limits", &options, &space), 0);
+	space = open_space_with((struct glock_space_options){.cached_age = 1});
 	for (size_t i = 0; i < 300; i++) {
 		gl = get(space, GLOCK_INODE, i % 3);
 		SAME(ask_as(&gh, GLOCK_EX, 0, 0), 0);
@@ -273,16 +269,12 @@ static void cached_max_holds(void)
 	static const struct glock_ops ops = {.size = sizeof(ops), .inval = invalidate};
 	static const struct glock_type_options type = {
 	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
-	const struct glock_space_options options = {.size = sizeof(options),
-						    .lockman = lockman,
-						    .types = &type,
-						    .n_types = 1,
-						    .cached_max = MAX};
 	struct glock_holder gh;
 	int most = 0, late = 0;
 
 	invalidated = 0;
-	SAME(glock_space_open("cached_max_holds", &options, &space), 0);
+	space = open_space_with(
+	    (struct glock_space_options){.types = &type, .n_types = 1, .cached_max = MAX});
 	for (int i = 0; i < LOCKS; i++) {
 		int64_t asked = now();
 
@@ -314,14 +306,10 @@ static void cached_max_waits_shortly(void)
 	static const struct glock_ops ops = {.size = sizeof(ops), .inval = invalidate_locked};
 	static const struct glock_type_options type = {
 	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
-	const struct glock_space_options options = {.size = sizeof(options),
-						    .lockman = lockman,
-						    .types = &type,
-						    .n_types = 1,
-						    .cached_max = 1};
 	struct glock_holder gh;
 
-	SAME(glock_space_open("cached_max_waits_shortly", &options, &space), 0);
+	space = open_space_with(
+	    (struct glock_space_options){.types = &type, .n_types = 1, .cached_max = 1});
 	pthread_mutex_lock(&held_around);
 	for (uint64_t i = 0; i < 5; i++) {
 		gl = get(space, GLOCK_INODE, i);

@@ -116,14 +116,10 @@ static void long_names(void)
 	static const struct glock_ops wrong_ops = {.size = sizeof(wrong_ops), .dump = wrong_dump};
 	const struct glock_type_options type = {
 	    .size = sizeof(type), .type = 10, .name = "ninebytes and more", .ops = &wrong_ops};
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .lockman = lockman,
-					      .types = &type,
-					      .n_types = 1,
-					      .log = keep_message};
 	struct glock_holder gh;
 
-	SAME(glock_space_open("long_names", &o, &space), 0);
+	space = open_space_with(
+	    (struct glock_space_options){.types = &type, .n_types = 1, .log = keep_message});
 	gl = get(space, 10, 1);
 	SAME(ask(&gh, GLOCK_EX, 0), 0);
 	SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop_text, NULL), 0);

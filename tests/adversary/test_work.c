@@ -19,16 +19,9 @@ static struct glock_space *open_with(const struct glock_ops *ops, size_t threads
 {
 	const struct glock_type_options type = {
 	    .size = sizeof(type), .type = GLOCK_INODE, .ops = ops, .hold = GLOCK_HOLD_NONE};
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .lockman = lockman,
-					      .types = &type,
-					      .n_types = 1,
-					      .flags = flags,
-					      .work_threads = threads};
-	struct glock_space *opened = NULL;
 
-	SAME(glock_space_open("work", &o, &opened), 0);
-	return opened;
+	return open_space_with((struct glock_space_options){
+	    .types = &type, .n_types = 1, .flags = flags, .work_threads = threads});
 }
 
 static void open_both(const struct glock_ops *ops, size_t threads, unsigned int flags)
