@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # machines.py - a cluster of emulated machines: real kernels, corosync, DLM, OCFS2, GFS2.
 #
-# Each machine boots Debian's stock kernel under QEMU's software emulation, without KVM. Its root is
+# Each machine boots a stock kernel of Debian under QEMU's software emulation, without KVM. Its root is
 # this machine's own, read-only over 9p with a writable layer of memory above it. So every program
 # of this machine can run there. The machines share two raw disks. They share an Ethernet of
 # multicast datagrams on loopback, on which all are equal. A stopped machine stops no other
@@ -127,14 +127,16 @@ def _free_port(kind=socket.SOCK_STREAM):
 
 
 class Cluster:
-    def __init__(self, machines=3, token=10.0, memory=600, cache=None):
+    def __init__(self, machines=3, token=10.0, memory=600, cache=None, suite=""):
         """token: seconds until corosync gives up a silent machine. cache: a folder that keeps the
-        kernel from one cluster to the next."""
+        kernel from one cluster to the next. suite: the suite of Debian whose kernel boots; "": this
+        machine's."""
         self.numbers = range(1, machines + 1)
         self.token = token
         self.memory = memory
         self.dir = tempfile.mkdtemp(prefix="glock-cluster.")
-        self.cache = cache or os.path.expanduser("~/.cache/glock-cluster")
+        self.suite = suite
+        self.cache = cache or os.path.join(os.path.expanduser("~/.cache/glock-cluster"), suite)
         self.qemu = {}
         self.ports = {}
         self.connections = {}
@@ -158,22 +160,51 @@ class Cluster:
             f.write(text)
         os.chmod(self._path(name), mode)
 
+    def _apt(self):
+        """Returns apt's options, for the lists of the suite alone, from the mirror of this machine."""
+        options = ["APT::Sandbox::User=root"]
+        if not self.suite:
+            return [f"-o{option}" for option in options]
+        indexes = _sh(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
+        folder = os.path.join(self.cache, "apt")
+        os.makedirs(os.path.join(folder, "lists/partial"), exist_ok=True)
+        os.makedirs(os.path.join(folder, "archives/partial"), exist_ok=True)
+        with open(os.path.join(folder, "sources"), "w", encoding="utf-8") as f:
+            f.write("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+                    f"{indexes.splitlines()[0]} {self.suite} main\n")
+        options += [f"Dir::Etc::sourcelist={folder}/sources", "Dir::Etc::sourceparts=/dev/null",
+                    f"Dir::State::Lists={folder}/lists", f"Dir::Cache={folder}"]
+        apt = [f"-o{option}" for option in options]
+        _sh(["apt-get", *apt, "update"])
+        return apt
+
     def fetch_kernel(self):
-        """Unpacks Debian's newest kernel. Returns its folder."""
+        """Unpacks the newest kernel of the suite. Returns the folder of its modules."""
         found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
         if not found:
             os.makedirs(self.cache, exist_ok=True)
-            depends = _sh(["apt-cache", "depends", "linux-image-amd64"])
-            package = re.search(r"linux-image-\d\S*", depends).group(0)
+            apt = self._apt()
+
+            def depends_on(package, pattern):
+                """Newer kernels come in several packages."""
+                shown = _sh(["apt-cache", *apt, "show", "--no-all-versions", package])
+                return re.findall(pattern, re.search(r"^Depends: (.*)", shown, re.M).group(1))
+
+            image = depends_on("linux-image-amd64", r"linux-image-\d[^ ,]*")[0]
             with tempfile.TemporaryDirectory() as fetched:
-                _sh(["apt-get", "download", "-o", "APT::Sandbox::User=root", package], cwd=fetched)
-                _sh(["dpkg", "-x", *glob.glob(os.path.join(fetched, "*.deb")), self.cache])
+                for package in [image, *depends_on(image, r"linux-(?:binary|modules)-[^ ,]*")]:
+                    _sh(["apt-get", *apt, "download", package], cwd=fetched)
+                for package in glob.glob(os.path.join(fetched, "*.deb")):
+                    _sh(["dpkg", "-x", package, self.cache])
+            if not os.path.isdir(os.path.join(self.cache, "lib")):
+                os.symlink("usr/lib", os.path.join(self.cache, "lib"))
             found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
             _sh(["depmod", "-b", self.cache, os.path.basename(found[0])])
         return found[0]
 
     def _initrd(self):
-        version = os.path.basename(self.fetch_kernel())
+        modules = self.fetch_kernel()
+        version = os.path.basename(modules)
         root = self._path("initrd")
         for name in "bin proc sys dev low high root modules".split():
             os.makedirs(os.path.join(root, name))
@@ -185,16 +216,19 @@ class Cluster:
                 kind, path = line.split()[:2]
                 if kind == "insmod" and path not in order:
                     order.append(path)
-        for path in order:
-            shutil.copy(path, os.path.join(root, "modules"))
         with open(os.path.join(root, "modules/list"), "w", encoding="utf-8") as f:
-            f.writelines(os.path.basename(path) + "\n" for path in order)
+            for path in order:
+                copy = shutil.copy(path, os.path.join(root, "modules"))
+                if copy.endswith(".xz"):
+                    _sh(["xz", "-d", copy])
+                f.write(os.path.basename(copy).removesuffix(".xz") + "\n")
         with open(os.path.join(root, "init"), "w", encoding="utf-8") as f:
             f.write(INIT)
         os.chmod(os.path.join(root, "init"), 0o755)
         _sh(f"cd {root} && find . | cpio -o -H newc --quiet | gzip -1 >{self._path('initrd.gz')}",
             shell=True)
-        return os.path.join(self.cache, "boot", "vmlinuz-" + version)
+        kernels = os.path.join(self.cache, "boot/vmlinuz-" + version), os.path.join(modules, "vmlinuz")
+        return next(path for path in kernels if os.path.exists(path))
 
     def _configuration(self):
         def each(text):

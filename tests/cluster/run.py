@@ -17,6 +17,7 @@ because all of them mostly wait. This machine must be idle and have the memory f
                   fails there, too. Emulated machines on a busy machine stumble. The output tells
                   both tries.
   --within=SECONDS  a test that has not begun by then has failed
+  --kernel=SUITE  the machines boot the kernel of this suite of Debian (bookworm 6.1, trixie 6.12, sid the newest)
   --keep          keeps the cluster up until Enter is pressed
   --soak=SECONDS  repeats the tests in random order for that long
 
@@ -202,8 +203,8 @@ def is_sound(cluster, file_systems):
 class Clusters:
     """Boots clusters, one after the other or two at once, and tests on them."""
 
-    def __init__(self, build, report, within=None):
-        self.build, self.report = build, report
+    def __init__(self, build, report, suite="", within=None):
+        self.build, self.report, self.suite = build, report, suite
         self.end = time.monotonic() + within if within else float("inf")
         self.useless = self.tested = 0
 
@@ -219,7 +220,7 @@ class Clusters:
 
     def on_both(self, chosen, final):
         """Tests as on_each() does, on two clusters at once: each in a process of its own."""
-        with Cluster() as cluster:
+        with Cluster(suite=self.suite) as cluster:
             cluster.fetch_kernel()  # both would at once
         groups = [[one for one in chosen if one[2] == last] for last in (False, True)]
         ends = [self.begin(group, final) for group in groups]
@@ -256,7 +257,7 @@ class Clusters:
         failed, one = [], next(chosen, None)
         while one and self.may_go_on():
             before = self.tested
-            with Cluster(token=TOKEN if file_systems else TOKEN_LAST) as cluster:
+            with Cluster(token=TOKEN if file_systems else TOKEN_LAST, suite=self.suite) as cluster:
                 if self.boot(cluster, file_systems):
                     while one and self.may_go_on() and is_sound(cluster, file_systems and wants_file_systems(one)):
                         if not self.test(cluster, one, file_systems, final):
@@ -313,8 +314,12 @@ class Clusters:
 
 
 def option(name):
-    """Returns the seconds of --NAME=SECONDS, or 0."""
-    return sum(int(a.split("=")[1]) for a in sys.argv if a.startswith(f"--{name}="))
+    """Returns the value of --NAME=VALUE, or ""."""
+    return next((a.split("=", 1)[1] for a in sys.argv if a.startswith(f"--{name}=")), "")
+
+
+def seconds(name):
+    return int(option(name) or 0)
 
 
 def main():
@@ -323,12 +328,12 @@ def main():
     if not arguments:
         sys.exit(__doc__)
     build, report = os.path.abspath(arguments[0]), Report()
-    but = [word for a in sys.argv if a.startswith("--but=") for word in a[6:].split(",")]
+    but = [word for word in option("but").split(",") if word]
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
-    clusters = Clusters(build, report, option("within"))
-    if soak := option("soak"):
+    clusters = Clusters(build, report, option("kernel"), seconds("within"))
+    if soak := seconds("soak"):
         # if any test ends parts of the cluster, all tests run without file systems
         file_systems = not any(last for *_, last in chosen)
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
