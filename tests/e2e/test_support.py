@@ -315,6 +315,7 @@ DASHES = {"LOST/s": "wait_s_per_s", "SHARE": "share", "AGE": "oldest_wait_s", "M
 def test_json_has_null_where_the_text_has_a_dash(_):
     """One sample, samples without a time, with and without a proved age, and frames with rates."""
     seen = {field: set() for field in DASHES.values()}
+    ages = set()  # of processes that wait
     for path in ("01/one", "01/noclock", "05/rhel5/glocks", "09/data_all", "09/fs1_locks", "09/locksonly",
                  "23/count-v2"):
         path = os.path.join(CAPTURES, "field", path)
@@ -334,7 +335,9 @@ def test_json_has_null_where_the_text_has_a_dash(_):
                 seen[field].add(dash)
             for part in (*row["nodes"], *row["locks"]):
                 assert rates or part["acquired"] is None, (path, part)
+                ages |= {process["waits_s"] for process in part.get("processes", ()) if process["waits"]}
     assert {f for f, kinds in seen.items() if len(kinds) == 2} >= {"wait_s_per_s", "oldest_wait_s", "acquired"}, seen
+    assert None in ages and 0 not in ages, ages
 
 
 def test_counters_that_no_waiters_explain_are_a_doubt(_):

@@ -145,11 +145,22 @@ static json_t *locks(const struct frame *f, const struct row *row)
 	return a;
 }
 
+/* A wait that nothing shows to have lasted is of unknown length. */
+static json_t *json_process(const struct holder *p, int64_t now_us)
+{
+	double age_s = p->waits && p->seen_us < now_us ? 1e-6 * (double)(now_us - p->seen_us) : NAN;
+
+	return json_pack("{s:o, s:o, s:s, s:b, s:o}", "pid",
+			 p->pid ? json_integer(p->pid) : json_null(), "command",
+			 json_text_of(p->pid ? p->comm : NULL), "mode", holder_modes[p->state],
+			 "waits", p->waits, "waits_s", json_number_of(age_s));
+}
+
 /* Returns the processes that hold or want a glock of this row on this node. */
 static json_t *json_processes(const struct frame *f, const struct row *row, uint32_t node)
 {
 	const struct node_space *ns = f->model->nodes[node].spaces[row->space];
-	const struct node *n = &f->model->nodes[node];
+	int64_t now_us = node_when(&f->model->nodes[node], f->model->sample)->mono_us;
 	json_t *a = json_array();
 
 	for (uint32_t i = 0; i < row->n_locksets; i++)
@@ -161,22 +172,10 @@ static json_t *json_processes(const struct frame *f, const struct row *row, uint
 			if (row->locksets[i].members[j].node != node)
 				continue;
 			count = holders_of(ns, lock, &holders);
-			for (const struct holder *p = holders; count--; p++) {
-				double age =
-				    1e-6 *
-				    (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
-
+			for (const struct holder *p = holders; count--; p++)
 				/* a holder without a process belongs to the file system itself */
-				if (!p->pid && !p->waits)
-					continue;
-				json_array_append_new(
-				    a, json_pack(
-					   "{s:o, s:o, s:s, s:b, s:o}", "pid",
-					   p->pid ? json_integer(p->pid) : json_null(), "command",
-					   json_text_of(p->pid ? p->comm : NULL), "mode",
-					   holder_modes[p->state], "waits", p->waits, "waits_s",
-					   p->waits ? json_number_of(max_s(age, 0)) : json_null()));
-			}
+				if (p->pid || p->waits)
+					json_array_append_new(a, json_process(p, now_us));
 		}
 	return a;
 }
