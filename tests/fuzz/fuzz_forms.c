@@ -3,7 +3,6 @@
  * fuzz_forms.c - fuzzes the texts of other tools, whose lines become lines of the kernel's files.
  */
 #include "fuzz.h"
-#include "o2top/collect/forms/dlm_only.h"
 #include "o2top/collect/forms/forms.h"
 #include "o2top/sources/lines/dlm_line.h"
 #include "o2top/sources/lines/ocfs2_line.h"

@@ -7,11 +7,9 @@
  */
 #include "archive.h"
 
-#include "facts.h"
+#include "archive_impl.h"
 #include "o2top/collect/collect.h"
 #include "o2top/collect/forms/forms.h"
-#include "visit.h"
-#include "walk.h"
 
 #include <errno.h>
 #include <limits.h>

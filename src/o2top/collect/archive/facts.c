@@ -2,7 +2,7 @@
 /*
  * facts.c - reads the small files of a host that tell its time.
  */
-#include "facts.h"
+#include "archive_impl.h"
 
 #include "o2top/base/scan.h"
 

@@ -7,7 +7,7 @@
  *	HOST/sos_commands/dlm/dlm_locks_LS               sosreport
  *	HOST/ocfs2.txt                                   supportconfig, crm report
  */
-#include "place.h"
+#include "archive_impl.h"
 
 #include "o2top/collect/collect.h"
 

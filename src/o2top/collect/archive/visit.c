@@ -2,10 +2,10 @@
 /*
  * visit.c - keeps the files of hosts, and completes what the archives say in part.
  */
-#include "visit.h"
+#include "archive_impl.h"
 
 #include "o2top/base/grow.h"
-#include "o2top/collect/forms/dlm_only.h"
+#include "o2top/collect/forms/forms.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * walk.c - walks over the files of a folder or of an archive.
  */
-#include "walk.h"
+#include "archive_impl.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -9,8 +9,6 @@
  * The node that decides over a lock has the requests of the other nodes in its queue. Such a demand
  * ends with "?", and has the age 0 if nothing tells it.
  */
-#include "dlm_only.h"
-
 #include "forms.h"
 #include "o2top/base/grow.h"
 #include "o2top/base/scan.h"

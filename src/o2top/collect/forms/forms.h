@@ -80,4 +80,15 @@ void forms_copy(char to[FORMS_NAME_MAX], const char *from, size_t len);
 /* Returns the place behind `word` in the line, or NULL. */
 const char *forms_after(const char *line, size_t len, const char *word);
 
+/*
+ * dlm_only.c: sos 4.0 and dlm_tool give the DLM's locks and no glocks. This node's locks are its
+ * glocks: the mode that it has, its own request, and the demand of another node.
+ */
+
+/*
+ * Adds glocks for the text of a dlm_all. `up_us` is the time since boot at which it was written, -1
+ * not known. Returns how many, or a negative errno.
+ */
+int dlm_only_glocks(const char *text, size_t len, int64_t up_us, struct buffer *out);
+
 #endif
