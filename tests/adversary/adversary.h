@@ -97,7 +97,7 @@ int64_t now(void);
 void nap(int64_t ns);           /* for random moments, never to wait for an event */
 uint32_t dice(uint64_t *state); /* state: any number but 0 */
 
-/* Open a space of the test's lock manager, named after the test. The first sets size and lockman. */
+/* Open a space named after the test, of its lock manager. The first sets size and lockman. */
 struct glock_space *open_space_with(struct glock_space_options options);
 struct glock_space *open_space(const struct glock_type_options *types, size_t n,
 			       unsigned int flags);

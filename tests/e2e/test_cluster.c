@@ -371,27 +371,26 @@ static void nodes_that_stop(void **state)
 	json_decref(live);
 }
 
-/* The samples of a node are late and show in the next frame. The other nodes do not wait. */
+/* The first sample of a node is late for its frame. Later frames wait for the node. */
 static void a_slow_node(void **state)
 {
 	const struct fake *f = *state;
-	bool late = false, counted = false;
+	bool counted = false;
 	json_t *live, *frame;
 	size_t i;
 
 	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
 	put(f, "node2.mode", "slow\n");
-	live = run_frames(args_for("-t 1 -i 12"));
+	live = run_frames(args_for("-t 1 -i 8"));
 	json_array_foreach(live, i, frame)
 	{
 		json_t *node = node_of(frame, "node2");
 
-		late |= strcmp(text_of(node, "state"), "slow") == 0;
 		counted |= json_is_number(json_object_get(node, "interval_s"));
 	}
-	assert_true(late && counted);
-	/* other nodes do not wait for it; how often they are late depends on this machine */
-	assert_true(samples_of(live, "node1") >= samples_of(live, "node2"));
+	assert_true(counted);
+	/* on a busy machine, a frame or two may still go on without the node */
+	assert_true(samples_of(live, "node2") + 3 >= (int)json_array_size(live));
 	json_decref(live);
 }
 

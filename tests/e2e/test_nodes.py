@@ -151,6 +151,14 @@ def test_a_stretched_interval_waits_for_slow_nodes(folder):
     frames_in_some_interval(lambda seen: len(seen) > 2 and seen[-1]["nodes"][0]["state"] == "ok", folder, 1, node1="wornslow")
 
 
+def test_a_frame_waits_for_loaded_nodes(folder):
+    """Each node takes 2 s for a sample. A frame without them would say that no lock waits. The first frame knows
+    no node yet, and one more may be without a node, because a machine can become busy."""
+    seen = frames_until(lambda seen: len(seen) > 5, folder, "-t", "0.5", nodes=("node1", "node2"), node1="loaded", node2="loaded")
+    lacking = [frame for frame in seen[1:] if not all(n["read_bytes"] for n in frame["nodes"])]
+    assert len(lacking) <= 1, lacking
+
+
 def check(folder, *arguments, **modes):
     done = subprocess.run([O2TOP, "--check", "--ssh", SSH, "-n", "node1", "-n", "node2", "-n", "node3", *arguments],
                           env=environment(folder, **modes), capture_output=True, text=True, timeout=120, check=False)

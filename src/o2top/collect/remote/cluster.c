@@ -92,15 +92,11 @@ static int cluster_ask(struct collector *collector)
 		c->round_at = now_s();
 		c->asked = true;
 		c->first_answer = 0;
-		/*
-		 * A slow node is not waited for, unless the user gave a limit. Its sample is taken
-		 * all the same if it comes in time.
-		 */
+		/* with a limit of the user, only a node that answered the last request */
 		for (size_t i = 0; i < c->n; i++)
 			c->members[i].waits_for_it =
-			    !c->taken ||
-			    (c->members[i].state == CONNECTION_READY && !c->members[i].busy &&
-			     (c->answer_limit_s > 0 || c->members[i].latency_s <= c->grace_s));
+			    !c->taken || (c->members[i].state == CONNECTION_READY &&
+					  !(c->members[i].busy && c->answer_limit_s > 0));
 	}
 	pthread_mutex_unlock(&c->lock);
 	cluster_wake(c);

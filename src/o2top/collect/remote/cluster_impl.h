@@ -27,6 +27,8 @@
  * would come after their frame, and would be old in the next frame.
  */
 #define CLUSTER_GRACE_S 1.0
+/* A frame waits twice as long for a slow node as its last answer took, but no longer than this. */
+#define CLUSTER_ANSWER_S 10.0
 
 /* At most so many requests for paths wait to be sent to a node, one for each lock space. */
 enum { LOOK_UPS = 4 };

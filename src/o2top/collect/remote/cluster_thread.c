@@ -21,24 +21,36 @@ static const double first_s = 20;
 
 /* ---- a frame is ready ---------------------------------------------------------------------- */
 
-/* Returns the time after which the frame need not wait any longer. The caller has the lock. */
+/*
+ * Returns the time after which the frame need not wait any longer. The caller has the lock.
+ *
+ * A node that needs longer than the grace is waited for as its last answer lets expect. A frame
+ * without the node would say that its locks do not wait.
+ */
 double cluster_frame_due(const struct cluster *c)
 {
-	bool waits = false, any = false;
+	double grace =
+	    c->first_answer > 0 ? c->first_answer + c->grace_s : c->round_at + c->grace_s;
+	double due = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct member *m = &c->members[i];
+		bool before = m->busy && m->asked != c->round;
+		double asked = before ? m->asked_at : c->round_at;
 
-		waits |= m->waits_for_it;
-		any |= m->state != CONNECTION_WAITING;
+		any |= m->waits_for_it || m->state != CONNECTION_WAITING;
+		if (!m->waits_for_it)
+			continue;
+		if (c->answer_limit_s > 0)
+			return c->round_at + c->answer_limit_s;
+		due = max_s(due, asked + min_s(2 * m->latency_s, CLUSTER_ANSWER_S));
+		if (!before)
+			due = max_s(due, grace);
 	}
-	if (c->answer_limit_s > 0 && waits)
-		return c->round_at + c->answer_limit_s;
-	if (!waits && (c->first_answer > 0 || !any || c->taken))
-		return 0;
-	if (c->first_answer > 0)
-		return c->first_answer + c->grace_s;
-	return c->round_at + (c->taken ? c->grace_s : first_s);
+	if (!c->taken && c->first_answer <= 0)
+		return any ? c->round_at + first_s : 0;
+	return due;
 }
 
 /* Wakes the threads that wait for a frame. The caller has the lock. */
@@ -178,11 +190,9 @@ static void take_over(struct cluster *c, struct member *m, double now)
 		m->fresh_round = m->asked;
 		m->last_at = now;
 		m->last_real_us = now_us(CLOCK_REALTIME);
-		if (m->asked == c->round) {
-			m->waits_for_it = false;
-			if (c->asked && c->first_answer <= 0)
-				c->first_answer = now;
-		}
+		m->waits_for_it = false;
+		if (m->asked == c->round && c->asked && c->first_answer <= 0)
+			c->first_answer = now;
 	}
 	if (m->link.state != CONNECTION_READY) {
 		m->busy = m->dump_due = m->paths_due = false;
