@@ -21,7 +21,8 @@ mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,pkg-config,xz-utils --s
 result $? "a fresh root of $suite"
 mkdir "$root/debs"
 cp "$debs"/*.deb "$root/debs"
-rm -f "$root"/debs/*-dbgsym_*
+! ls "$root"/debs/*-dbgsym_* >"$tap_log" 2>&1
+result $? "the folder has no debug packages, which apt-get install would take"
 
 # Runs a command in the root. Like a machine, the root has /proc, which goes with the command.
 in_root() {
