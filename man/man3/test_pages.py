@@ -67,7 +67,7 @@ def wrong_references(source, folder):
         if re.search(r"\.[1-9]$", name):
             sections.setdefault(name[:-2], set()).add(name[-1])
     paths = [f"{folder}/{name}" for name in os.listdir(folder) if re.search(r"\.[37]$", name)] + [f"{source}/README.md"]
-    for place, end in (("man", ".scd"), ("docs", ".md"), ("contrib/systemd", ".service"), ("include", ".h")):
+    for place, end in (("man", ".scd"), ("docs", ".md"), ("contrib/systemd", ".service.in"), ("include", ".h")):
         paths += [f"{source}/{place}/{name}" for name in os.listdir(f"{source}/{place}") if name.endswith(end)]
     errors = []
     for path in paths:

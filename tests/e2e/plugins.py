@@ -80,10 +80,10 @@ nagios_group=nagios
 
 def definition(name, o2top):
     """Returns a file of contrib that runs the o2top of the test."""
-    with open(os.path.join(CONTRIB, name), encoding="utf-8") as file:
+    with open(os.path.join(CONTRIB, name + ".in"), encoding="utf-8") as file:
         text = file.read()
-    assert "/usr/bin/o2top" in text
-    return text.replace("/usr/bin/o2top", o2top)
+    assert "@bindir@/o2top" in text
+    return text.replace("@bindir@/o2top", o2top)
 
 
 def write(path, text, mode=0o644):

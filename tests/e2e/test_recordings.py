@@ -22,6 +22,7 @@ import tap
 O2TOP = os.environ["O2TOP"]
 CAPTURES = os.environ["O2TOP_CAPTURES"]
 UNIT = os.path.join(os.environ["O2TOP_DATA"], "..", "..", "contrib", "systemd")
+BUILT = os.path.join(os.path.dirname(O2TOP), "contrib")  # the units name the program
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "XDG_CONFIG_HOME": "/nowhere", "TERM": "xterm"}
 LIVE = ["--local", "--debugfs", f"{CAPTURES}/ocfs2-hot/t1/node1", "-t", "0.05"]
 PATIENCE = 60
@@ -152,7 +153,7 @@ def test_a_full_disk_on_the_screen(folder):
 
 def command_of(unit, settings):
     """Returns the settings of a unit in contrib/systemd, and the words of its command with them."""
-    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+    with open(os.path.join(BUILT, unit + ".service"), encoding="utf-8") as file:
         command = re.search(r"^ExecStart=(.*)$", file.read(), re.M)[1]
     with open(os.path.join(UNIT, unit), encoding="utf-8") as file:
         settings = settings | dict(re.findall(r"^([A-Z_0-9]+)=(.*)$", file.read(), re.M))
@@ -166,7 +167,7 @@ def sandbox_of(unit, folder):
     if not shutil.which("systemd-analyze"):
         return "SKIP needs program systemd-analyze"
     copy = os.path.join(folder, unit + ".service")
-    with open(os.path.join(UNIT, unit + ".service"), encoding="utf-8") as file:
+    with open(os.path.join(BUILT, unit + ".service"), encoding="utf-8") as file:
         text = file.read()
     with open(copy, "w", encoding="utf-8") as file:
         file.write(re.sub(r"^ExecStart=\S+", f"ExecStart={O2TOP}", text, flags=re.M))

@@ -299,12 +299,12 @@ def test_check_takes_no_interval_from_the_file(_):
 
 def test_the_examples_of_sudo_read_no_configuration(_):
     top = f"{os.environ['O2TOP_DATA']}/../.."
-    for name in ("contrib/nagios/sudoers", "contrib/nagios/o2top.cfg", "contrib/icinga/o2top.conf", "docs/o2top.md",
-                 "contrib/systemd/o2top-metrics.service", "contrib/systemd/o2top-record.service"):
+    for name in ("contrib/nagios/sudoers.in", "contrib/nagios/o2top.cfg.in", "contrib/icinga/o2top.conf.in", "docs/o2top.md",
+                 "contrib/systemd/o2top-metrics.service.in", "contrib/systemd/o2top-record.service.in"):
         with open(f"{top}/{name}", encoding="utf-8") as file:
             for line in file:
                 if re.search(r"Cmnd_Alias O2TOP\w* =|command_line|command = \[|^ExecStart=", line) and "--agent" not in line:
-                    assert line.count("--no-config") == len(re.findall(r"bin/o2top\b", line)), (name, line)
+                    assert line.count("--no-config") == len(re.findall(r"(?:bin|@)/o2top\b", line)), (name, line)
 
 
 # ---- what another user's names do to a terminal and to a spreadsheet -----------------------------
