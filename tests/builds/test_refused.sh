@@ -26,4 +26,14 @@ else
 	n=$((n + 1))
 	echo "ok $n - musl # SKIP needs program musl-gcc"
 fi
+
+if [ -f /etc/debian_version ] && [ -d /usr/lib64 ] && [ ! -L /usr/lib64 ]; then
+	mkdir "$tmp/bin"
+	printf '#!/bin/sh\nexit 1\n' >"$tmp/bin/dpkg-architecture"
+	chmod +x "$tmp/bin/dpkg-architecture"
+	! PATH=$tmp/bin:$PATH configure lib64 && grep -q 'ERROR: .*apt-get install dpkg-dev, or -Dlibdir=lib' "$tap_log"
+	result $? "Debian without dpkg-dev is refused, with the way out"
+	PATH=$tmp/bin:$PATH configure lib -Dlibdir=lib
+	result $? "and the way out works"
+fi
 plan
