@@ -5,6 +5,7 @@
 #include "lines.h"
 
 #include "o2top/base/grow.h"
+#include "o2top/base/hash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -170,7 +171,7 @@ static int lines_keep(struct lines_pool *p, const char *text, size_t len)
  */
 static uint64_t lines_hash_of(const char *text, size_t len)
 {
-	uint64_t h = len * 0x9e3779b97f4a7c15u, v;
+	uint64_t h = hash_number(len), v;
 
 	for (; len >= sizeof(v); text += sizeof(v), len -= sizeof(v)) {
 		memcpy(&v, text, sizeof(v));

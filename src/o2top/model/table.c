@@ -5,6 +5,7 @@
 #include "table.h"
 
 #include "o2top/base/grow.h"
+#include "o2top/base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,7 @@ enum { BLOCK = TABLE_BLOCK, TRAIL_BLOCK = 16, FIRST_SLOTS = 1024 };
 
 static uint64_t hash(const struct lock_id *id)
 {
-	uint64_t h =
-	    (id->number ^ (uint64_t)id->low << 32 ^ (uint64_t)id->type << 24) * 0x9e3779b97f4a7c15u;
-
-	return h ^ h >> 32;
+	return hash_number(id->number ^ (uint64_t)id->low << 32 ^ (uint64_t)id->type << 24);
 }
 
 /*

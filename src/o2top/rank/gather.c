@@ -8,6 +8,7 @@
 #include "rank.h"
 
 #include "names.h"
+#include "o2top/base/hash.h"
 #include "o2top/base/radix_sort.h"
 
 #include <assert.h>
@@ -104,10 +105,7 @@ static void places_free(struct places *p)
 
 static size_t place_hash(uint32_t space, struct row_id id)
 {
-	uint64_t hash =
-	    (id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
-
-	return (size_t)(hash >> 32);
+	return hash_number(id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48);
 }
 
 /* Returns the slot of a row, or the empty slot in which the row belongs. */

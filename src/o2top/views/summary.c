@@ -5,6 +5,7 @@
 #include "summary.h"
 
 #include "o2top/base/grow.h"
+#include "o2top/base/hash.h"
 #include "o2top/rank/rank.h"
 
 #include <errno.h>
@@ -15,11 +16,7 @@
 
 static uint64_t key_hash(uint32_t space, struct row_id id)
 {
-	uint64_t h = id.number * 0x9e3779b97f4a7c15u + ((uint64_t)space << 8 | id.class);
-
-	h ^= h >> 29;
-	h *= 0xbf58476d1ce4e5b9u;
-	return h ^ h >> 32;
+	return hash_number(id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48);
 }
 
 static bool is_row(const struct row *row, uint32_t space, struct row_id id)

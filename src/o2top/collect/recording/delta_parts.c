@@ -5,6 +5,7 @@
 #include "delta.h"
 
 #include "o2top/base/grow.h"
+#include "o2top/base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ uint32_t unit_hash(const char *text, size_t len)
 {
 	static const char glock[] = "G:  s:", name[] = " n:";
 	const char *from = text, *end = text + len, *p;
-	uint32_t hash = 2166136261u;
+	uint32_t hash = (uint32_t)hash_number(0);
 
 	if (len > sizeof(glock) && memcmp(text, glock, sizeof(glock) - 1) == 0 &&
 	    (p = memmem(text, len, name, sizeof(name) - 1))) {
