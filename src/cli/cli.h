@@ -111,6 +111,8 @@ enum find { FIND_ALL, FIND_ONE, FIND_ONE_TO_READ };
 int find_spaces(struct glock__find_spaces *s, const char *name, enum find find);
 /* Writes the name of a node, such as "hotload-310". */
 void node_name(const struct glock__found_node *node, char *buf, size_t size);
+/* Writes why a node's file is not read: "not readable: EMFILE (Too many ...)". Returns buf. */
+const char *not_readable(int error, char *buf, size_t size);
 /* Tells whether -n selects the node: by its pid, its name or its command. NULL selects all. */
 bool node_wanted(const struct glock__found_node *node, const char *wanted);
 

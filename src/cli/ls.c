@@ -58,18 +58,6 @@ static struct counts count_node(const struct glock__find_spaces *s,
 	return c;
 }
 
-/* "not readable: EMFILE (Too many open files)" */
-static const char *not_readable(int error, char *buf, size_t size)
-{
-	const char *name = strerrorname_np(-error);
-
-	if (error == -EDQUOT)
-		snprintf(buf, size, "not read: its owner has too much; give the space alone");
-	else
-		snprintf(buf, size, "not readable: %s (%s)", name ? name : "?", strerror(-error));
-	return buf;
-}
-
 static void owner_name(uid_t uid, char *buf, size_t size)
 {
 	const struct passwd *pw = getpwuid(uid);
@@ -83,7 +71,7 @@ static void owner_name(uid_t uid, char *buf, size_t size)
 static void print_text(const struct glock__found_space *space, const struct glock__found_node *node,
 		       const struct counts *c, int64_t now)
 {
-	char owner[64], name[64], oldest[32] = "-", why[96];
+	char owner[64], name[64], oldest[32] = "-", why[128];
 
 	owner_name(space->uid, owner, sizeof(owner));
 	if (!node) {
@@ -120,7 +108,7 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
 		      "lockman", space->lockman, "path",
 		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
-	char name[64], why[96];
+	char name[64], why[128];
 	int error = node ? c->error : space->error;
 
 	if (o && space->other_version)
@@ -168,11 +156,6 @@ static void list(const struct glock__find_spaces *s, bool json)
 			print(space, node, &c, now_ns());
 		}
 	}
-	for (size_t i = 0; i < s->n_shares; i++)
-		if (s->shares[i].left_out)
-			complain("user %u: %zu spaces and nodes are left out, because this user "
-				 "has too many",
-				 (unsigned int)s->shares[i].uid, s->shares[i].left_out);
 }
 
 static const struct option longs[] = {

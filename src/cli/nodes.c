@@ -58,6 +58,8 @@ int find_spaces(struct glock__find_spaces *s, const char *name, enum find find)
 	if (!dir_is_there())
 		return EX_OSERR;
 	err = glock__find_spaces(s, name);
+	if (s->left_out)
+		complain("%s", s->left_out);
 	if (err) {
 		complain("cannot look for spaces: %s", strerror(-err));
 		status = EX_OSERR;
@@ -82,6 +84,19 @@ int find_spaces(struct glock__find_spaces *s, const char *name, enum find find)
 void node_name(const struct glock__found_node *node, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s-%ld", node->command, (long)node->pid);
+}
+
+const char *not_readable(int error, char *buf, size_t size)
+{
+	const char *name = strerrorname_np(-error);
+
+	if (error == -EDQUOT)
+		snprintf(buf, size,
+			 "not all read: its owner has too much; give the space alone, or ask as "
+			 "its owner");
+	else
+		snprintf(buf, size, "not readable: %s (%s)", name ? name : "?", strerror(-error));
+	return buf;
 }
 
 bool node_wanted(const struct glock__found_node *node, const char *wanted)

@@ -253,6 +253,7 @@ static int one_node(struct printing *p, struct glock__peek *peek, bool elsewhere
 {
 	struct glock__peek_counts counts = {0};
 	bool ok = true;
+	char why[128];
 	int err = 0;
 
 	p->how.peek = peek;
@@ -266,7 +267,10 @@ static int one_node(struct printing *p, struct glock__peek *peek, bool elsewhere
 		err = glock__peek_read(peek, p->o->json ? json_one : text_one, p, &counts);
 	ok &= stat_flush(p) && !fflush(stdout);
 	if (err || !ok) {
-		complain("%s: %s", ok ? p->node : "standard output", strerror(err ? -err : errno));
+		if (ok)
+			complain("%s: %s", p->node, not_readable(err, why, sizeof(why)));
+		else
+			complain("standard output: %s", strerror(errno));
 		return EX_IOERR;
 	}
 	if (counts.bad)

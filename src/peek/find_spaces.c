@@ -24,7 +24,7 @@
 /* A running node answers within milliseconds. A node without a CPU just now answers later. */
 #define ANSWER_NS 2000000000ll
 
-/* The share of one user, if there are several: of lines, and of bytes that are read. */
+/* The share of one user: of lines, and of bytes that are read. */
 enum { SHARE_LISTED = 1 << 12 };
 #define SHARE_READ (1ull << 30)
 
@@ -383,16 +383,46 @@ static void add_outside(const struct glock__node_file *from, void *arg)
 	look_at_process(&l->ns, node, from->alive, from->alive, head);
 }
 
+/* Adds a text about what the look leaves out. */
+static void __attribute__((format(printf, 2, 3)))
+say_left_out(struct looking *l, const char *format, ...)
+{
+	char *before = l->s->left_out, *what = NULL, *all = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&what, format, args) < 0 ||
+	    asprintf(&all, "%s%s%s", before ? before : "", before ? "; " : "", what) < 0)
+		l->err = -ENOMEM;
+	va_end(args);
+	free(what);
+	if (l->err)
+		return;
+	free(before);
+	l->s->left_out = all;
+}
+
+static void add_cut(const char *dir, void *arg)
+{
+	say_left_out(arg, "not all files of %s are read, because it has too many; ask as its owner",
+		     dir);
+}
+
 int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 {
 	struct looking l = {.s = s, .only = name};
+	const struct glock__local_look how = {add_space, add_outside, add_cut, &l};
 	int n;
 
 	*s = (struct glock__find_spaces){0};
 	glock__proc_namespaces(&l.ns);
-	n = glock__local_each_space(NULL, add_space, &l);
-	if (n >= 0)
-		n = glock__local_each_outside(add_outside, &l);
+	n = glock__local_look(&how);
+	for (size_t i = 0; i < s->n_shares; i++)
+		if (s->shares[i].left_out)
+			say_left_out(&l,
+				     "user %u: %zu spaces and nodes are left out, because this "
+				     "user has too many",
+				     (unsigned int)s->shares[i].uid, s->shares[i].left_out);
 	if (s->n)
 		qsort(s->spaces, s->n, sizeof(*s->spaces), space_by_name);
 	return l.err ? l.err : n < 0 ? n : 0;
@@ -408,6 +438,7 @@ void glock__found_free(struct glock__find_spaces *s)
 	}
 	free(s->spaces);
 	free(s->shares);
+	free(s->left_out);
 	*s = (struct glock__find_spaces){0};
 }
 
@@ -437,7 +468,7 @@ int glock__found_open(const struct glock__find_spaces *s, const struct glock__fo
 		close(fd);
 	if (!err)
 		err = glock__peek_open_fd(peek, fd);
-	if (!err && s->n_shares > 1 && !is_free(share->uid))
+	if (!err && !is_free(share->uid))
 		glock__peek_count(*peek, &share->read, SHARE_READ);
 	return err;
 }

@@ -80,6 +80,7 @@ struct glock__find_spaces {
 	size_t n;
 	struct glock__share *shares; /* one for each user that has a space */
 	size_t n_shares;
+	char *left_out; /* a text that names the users with more than a share; NULL: none has */
 };
 
 /*
@@ -93,8 +94,8 @@ void glock__found_free(struct glock__find_spaces *s);
 /*
  * Opens the segment of a node. The caller reads and closes it before it opens the next one, because
  * a space may have more nodes than a process may have open files. Returns 0 or a negative errno.
- * A read ends with -EDQUOT if the owner's share of reading is used up, and other users have spaces,
- * too. Several threads may call this.
+ * A read ends with -EDQUOT if the owner's share of reading is used up. Several threads may call
+ * this.
  */
 int glock__found_open(const struct glock__find_spaces *s, const struct glock__found_space *space,
 		      const struct glock__found_node *node, struct glock__peek **peek);

@@ -29,7 +29,7 @@ enum {
 	CHUNK = 256 * 1024,
 	TRIES = 16,     /* for a record that changes during the read */
 	PATIENCE = 256, /* yields for records that stay half written */
-	CALL = 512,     /* a call takes about as long as a copy of so many bytes */
+	CALL = 4096,    /* a call takes about as long as a copy of so many bytes */
 };
 
 static const struct {
@@ -54,7 +54,7 @@ ssize_t glock__peek_at(const struct glock__peek *p, void *buf, size_t size, uint
 {
 	size_t got = 0;
 
-	if (p->read && __atomic_add_fetch(p->read, size + CALL, __ATOMIC_RELAXED) > p->most)
+	if (!glock__peek_spend(p, size + CALL))
 		return -EDQUOT;
 	while (got < size) {
 		ssize_t n = pread(p->fd, (char *)buf + got, size - got, (off_t)(at + got));
@@ -174,6 +174,11 @@ void glock__peek_count(struct glock__peek *p, uint64_t *read, uint64_t most)
 {
 	p->read = read;
 	p->most = most;
+}
+
+bool glock__peek_spend(const struct glock__peek *p, uint64_t bytes)
+{
+	return !p->read || __atomic_add_fetch(p->read, bytes, __ATOMIC_RELAXED) <= p->most;
 }
 
 void glock__peek_close(struct glock__peek *p)

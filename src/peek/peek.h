@@ -35,10 +35,15 @@ int glock__peek_open_fd(struct glock__peek **out, int fd); /* takes over fd */
 void glock__peek_close(struct glock__peek *p);
 
 /*
- * Counts in *read what is read from now on, in bytes; each call costs some more. Several threads
- * may count there. Above `most` a read ends with -EDQUOT.
+ * Counts in *read what is read from now on, in bytes; each call and each holder costs some more.
+ * Several threads may count there. Above `most` a read ends with -EDQUOT.
  */
 void glock__peek_count(struct glock__peek *p, uint64_t *read, uint64_t most);
+/* A reader takes about as long to write a line of text as to copy so many bytes. */
+#define GLOCK__PEEK_LINE UINT64_C(1024)
+
+/* Counts work that takes as long as a copy of so many bytes. Returns false above `most`. */
+bool glock__peek_spend(const struct glock__peek *p, uint64_t bytes);
 
 /* Returns the head, checked, of the time of the last glock__peek_read() or of opening. */
 const struct glock__segment_head *glock__peek_head(const struct glock__peek *p);

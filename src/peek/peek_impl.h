@@ -22,7 +22,7 @@ struct glock__peek {
 	size_t n_holders, n_extras, n_more, n_lent;
 	size_t given; /* holders that glocks got */
 	size_t room_holders, room_extras, room_more, room_lent;
-	bool no_memory;
+	bool no_memory, over; /* over: glock__peek_spend() refused */
 	struct glock__peek_counts counts;
 	char *chunk, *again;
 	uint64_t *read, most;  /* see glock__peek_count(); NULL: no limit */

@@ -339,6 +339,9 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	p->counts.glocks++;
 	if (p->n_holders)
 		find_holders(p, &gl);
+	p->over = !glock__peek_spend(p, gl.n_holders * GLOCK__PEEK_LINE);
+	if (p->over)
+		return false;
 	if (p->n_extras) {
 		key.type = gl.r.type;
 		key.number = gl.r.number;
@@ -364,6 +367,7 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 	int err;
 
 	p->counts = (struct glock__peek_counts){0};
+	p->over = false;
 	err = glock__peek_head_anew(p);
 	if (!err)
 		err = read_sparse(p);
@@ -371,7 +375,7 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 		err = glock__peek_area(p, GLOCK__AREA_RECORDS, take_record, &reading);
 	if (counts)
 		*counts = p->counts;
-	return err;
+	return p->over ? -EDQUOT : err;
 }
 
 int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number)

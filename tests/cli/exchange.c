@@ -3,8 +3,8 @@
  * exchange.c - to be preloaded: plays the user who exchanges two names at the worst moment.
  *
  * Before the call number EXCHANGE_AT, the names EXCHANGE_A and EXCHANGE_B are exchanged. Calls
- * count that take a path, from the first one with EXCHANGE_A. One run for each number shows each
- * moment at which a program looks twice.
+ * count that take a path, from the first one with EXCHANGE_A or its last part. One run for each
+ * number shows each moment at which a program looks twice.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void exchange_begin(void)
 
 static void call(const char *path)
 {
-	begun |= path && *a && !strncmp(path, a, strlen(a));
+	begun |= path && *a && (!strncmp(path, a, strlen(a)) || !strcmp(path, strrchr(a, '/') + 1));
 	if (begun && __atomic_load_n(&at, __ATOMIC_RELAXED) > 0 &&
 	    !__atomic_sub_fetch(&at, 1, __ATOMIC_RELAXED))
 		syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2 /* RENAME_EXCHANGE */);

@@ -20,13 +20,15 @@
 /* The file of each version is at least as large. */
 #define FILE_SIZE_MIN (SHARDS * SHARD_STRIDE)
 
+/*
+ * So many names of one directory are looked at, because its owner can make millions. A directory of
+ * root or of the reader has no limit. Names of all nodes of four full spaces are 8,196.
+ */
+enum { NAMES_MOST = 1 << 16 };
+
 struct looking {
-	void (*fn)(const struct glock__local_space *space, void *arg);
-	void (*outside)(const struct glock__node_file *node, void *arg);
-	void *arg;
-	int n;
-	bool opened;
-	int err; /* the look is not complete */
+	const struct glock__local_look *how;
+	int n, err; /* err: the look is not complete */
 };
 
 /* Notes that something was not looked at, for lack of descriptors or memory. */
@@ -48,40 +50,49 @@ GLOCK__NOINLINE static void look_at_outside(int fd, const char *dir, const char 
 		return;
 	}
 	look->n++;
-	look->outside(&node, look->arg);
+	look->how->outside(&node, look->how->arg);
+}
+
+GLOCK__NOINLINE static void look_at_space(int fd, const struct stat *dir_st, const char *dir,
+					  const char *file, struct looking *look)
+{
+	struct glock__local_space space = {.dir = fd, .file = file, .dir_st = *dir_st};
+	struct stat st;
+
+	if (glock__local_unescape(file, space.name) ||
+	    fstatat(fd, file, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size < FILE_SIZE_MIN)
+		return;
+	snprintf(space.path, sizeof(space.path), "%s/%s", dir, file);
+	space.uid = st.st_uid;
+	space.gid = st.st_gid;
+	space.links = st.st_nlink;
+	space.group = st.st_mode & 0070;
+	look->n++;
+	look->how->space(&space, look->how->arg);
 }
 
 static void look_at(const char *dir, int fd, struct looking *look)
 {
-	DIR *d = fdopendir(fd);
+	struct stat st;
+	DIR *d = fstat(fd, &st) ? NULL : fdopendir(fd);
+	bool own = d && (!st.st_uid || st.st_uid == geteuid());
 	struct dirent *entry;
 
 	if (!d) {
 		look_failed(look);
 		close(fd);
+		return;
 	}
-	look->opened = d;
-	while (d && (entry = readdir(d))) {
-		struct glock__local_space space = {.dir = fd, .file = entry->d_name};
-		struct stat st;
-
-		if (look->outside)
-			look_at_outside(fd, dir, entry->d_name, look);
-		if (!look->fn || glock__local_unescape(entry->d_name, space.name) ||
-		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    fstat(fd, &space.dir_st) || !S_ISREG(st.st_mode) ||
-		    (size_t)st.st_size < FILE_SIZE_MIN)
-			continue;
-		snprintf(space.path, sizeof(space.path), "%s/%s", dir, entry->d_name);
-		space.uid = st.st_uid;
-		space.gid = st.st_gid;
-		space.links = st.st_nlink;
-		space.group = st.st_mode & 0070;
-		look->n++;
-		look->fn(&space, look->arg);
+	for (size_t names = 0; (entry = readdir(d)); names++) {
+		if (names >= NAMES_MOST && !own) {
+			look->how->cut(dir, look->how->arg);
+			break;
+		}
+		look_at_outside(fd, dir, entry->d_name, look);
+		look_at_space(fd, &st, dir, entry->d_name, look);
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
 }
 
 /* Looks in the directory that the caller named. */
@@ -101,19 +112,23 @@ static void look_in(const char *dir, struct looking *look)
  * for root. A directory of such a name may belong to another user. Then it is left out, because no
  * process of the named user has a space there.
  */
-static void look_in_default(const char *name, struct looking *look)
+static void look_in_default(int base, const char *name, struct looking *look)
 {
 	const bool group = name[6] == 'g';
-	char path[GLOCK__LOCAL_PATH_MAX], *end;
-	unsigned long id = strtoul(name + 6 + group, &end, 10);
+	const unsigned long id = strtoul(name + 6 + group, NULL, 10);
+	char path[64];
 	struct stat st;
 	int fd;
 
-	if (name[6 + group] < '0' || name[6 + group] > '9' || *end || id > UINT32_MAX ||
-	    (!group && geteuid() && id != geteuid()))
+	if (!group && geteuid() && id != geteuid())
 		return;
-	snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", name);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* A user may make any number of such names. A look is cheaper than an open directory. */
+	if (fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) || id != (group ? st.st_gid : st.st_uid))
+		return;
+	glock__local_dir_path(group ? name : NULL, (uid_t)id, (gid_t)id, path, sizeof(path));
+	if (strcmp(strrchr(path, '/') + 1, name) != 0)
+		return; /* such as glock-01 */
+	fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && !fstat(fd, &st) &&
 	    glock__local_dir_trusted(&st, group, (uid_t)id, (gid_t)id))
 		look_at(path, fd, look);
@@ -124,8 +139,9 @@ static void look_in_default(const char *name, struct looking *look)
 }
 
 /* Looks in each directory in which spaces of this machine may lie. */
-static int look_everywhere(struct looking *look)
+int glock__local_look(const struct glock__local_look *how)
 {
+	struct looking l = {.how = how}, *look = &l;
 	const char *said = secure_getenv("GLOCK_DIR");
 	struct dirent *entry;
 	DIR *base;
@@ -139,7 +155,7 @@ static int look_everywhere(struct looking *look)
 		look_failed(look);
 	while (base && (entry = readdir(base)))
 		if (!strncmp(entry->d_name, "glock-", 6))
-			look_in_default(entry->d_name, look);
+			look_in_default(dirfd(base), entry->d_name, look);
 	if (base)
 		closedir(base);
 	return look->err ? look->err : look->n;
@@ -149,25 +165,6 @@ bool glock__local_default_dir_trusted(char *path, size_t size, struct stat *st)
 {
 	glock__local_dir_path(NULL, geteuid(), 0, path, size);
 	return lstat(path, st) || glock__local_dir_trusted(st, false, geteuid(), 0);
-}
-
-int glock__local_each_space(const char *dir,
-			    void (*fn)(const struct glock__local_space *space, void *arg),
-			    void *arg)
-{
-	struct looking look = {.fn = fn, .arg = arg};
-
-	if (!dir)
-		return look_everywhere(&look);
-	look_in(dir, &look);
-	return look.opened ? look.n : -errno;
-}
-
-int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg), void *arg)
-{
-	struct looking look = {.outside = fn, .arg = arg};
-
-	return look_everywhere(&look);
 }
 
 /* ---- nodes ---- */
@@ -200,10 +197,15 @@ static int open_space(int dir, const char *file, int flags)
 	return -EPROTONOSUPPORT;
 }
 
+/* A call for each slot would take seconds for a user's thousands of spaces without nodes. */
+enum { SLOTS_READ = 16 };
+static_assert(NODES % SLOTS_READ == 0, "the last read is whole");
+
 int glock__local_each_node(const struct glock__local_space *space,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg)
 {
 	int fd = open_space(space->dir, space->file, O_RDONLY), n = 0;
+	struct slot slots[SLOTS_READ];
 	uint32_t end = 0;
 
 	if (fd < 0)
@@ -212,22 +214,24 @@ int glock__local_each_node(const struct glock__local_space *space,
 		end = 0;
 	for (uint32_t i = 0; i < end && i < NODES; i++) {
 		const off_t at = (off_t)(offsetof(struct head, slot) + i * sizeof(struct slot));
+		const struct slot *slot = &slots[i % SLOTS_READ];
 		struct glock__local_node node = {.slot = i};
-		struct slot slot;
 
-		if (pread(fd, &slot, sizeof(slot), at) != sizeof(slot) || slot.state == SLOT_FREE)
+		if (slot == slots && pread(fd, slots, sizeof(slots), at) != sizeof(slots))
+			break;
+		if (slot->state == SLOT_FREE)
 			continue;
-		node.generation = slot.generation;
-		node.pid = (pid_t)slot.pid;
-		node.uid = slot.uid;
-		node.start = slot.start;
-		node.pid_namespace = slot.pid_namespace;
-		memcpy(node.comm, slot.comm, sizeof(node.comm));
+		node.generation = slot->generation;
+		node.pid = (pid_t)slot->pid;
+		node.uid = slot->uid;
+		node.start = slot->start;
+		node.pid_namespace = slot->pid_namespace;
+		memcpy(node.comm, slot->comm, sizeof(node.comm));
 		node.comm[sizeof(node.comm) - 1] = 0;
-		node.process = slot.state == SLOT_LIVE && glock__local_bytes_locked(fd, i, 1);
-		node.alive =
-		    node.process || (slot.state == SLOT_LIVE && slot.heirs &&
-				     glock__local_has_heir(space->dir, space->file, i, slot.heirs));
+		node.process = slot->state == SLOT_LIVE && glock__local_bytes_locked(fd, i, 1);
+		node.alive = node.process ||
+			     (slot->state == SLOT_LIVE && slot->heirs &&
+			      glock__local_has_heir(space->dir, space->file, i, slot->heirs));
 		glock__local_own_name(node.file, space->file, i);
 		if (faccessat(space->dir, node.file, F_OK, AT_SYMLINK_NOFOLLOW))
 			node.file[0] = 0;

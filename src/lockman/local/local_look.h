@@ -26,18 +26,19 @@ struct glock__local_space {
 	bool group; /* the members of its group share it */
 };
 
-/*
- * Calls fn for each space file in a directory. Returns their number, or a negative errno if the
- * given directory cannot be read. dir NULL: the directory in GLOCK_DIR. Without GLOCK_DIR: the
- * user's own directory and those of the user's groups; for root, all.
- */
-int glock__local_each_space(const char *dir,
-			    void (*fn)(const struct glock__local_space *space, void *arg),
-			    void *arg);
+struct glock__local_look {
+	void (*space)(const struct glock__local_space *space, void *arg);
+	void (*outside)(const struct glock__node_file *node, void *arg); /* see node_file.h */
+	void (*cut)(const char *dir, void *arg); /* another user's directory has too many names */
+	void *arg;
+};
 
-/* The same for nodes of other lock managers: see node_file.h. */
-int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
-			      void *arg);
+/*
+ * Calls `space` for each space file and `outside` for each node of another lock manager. They lie
+ * in the directory in GLOCK_DIR. Without GLOCK_DIR: in the user's own directory and those of the
+ * user's groups; for root, in all. Returns their number, or a negative errno.
+ */
+int glock__local_look(const struct glock__local_look *how);
 
 /*
  * Tells whether the user's own default directory does not exist or may be trusted. Readers take no

@@ -166,8 +166,12 @@ bool glock__node_file_of(int dir, const char *dir_path, const char *file,
 	if (!number || (size_t)(by - file) >= sizeof(name) ||
 	    (size_t)(number - by) > sizeof(node->lockman))
 		return false;
+	/* Any user may have chosen the name. */
+	if (by + 1 + strspn(by + 1, "abcdefghijklmnopqrstuvwxyz") != number || number[1] < '1' ||
+	    number[1] > '9')
+		return false;
 	pid = strtol(number + 1, &end, 10);
-	if (*end || end == number + 1 || pid <= 0)
+	if (*end || pid <= 0)
 		return false;
 	snprintf(name, sizeof(name), "%.*s", (int)(by - file), file);
 	*node = (struct glock__node_file){.pid = (pid_t)pid, .dir = dir};

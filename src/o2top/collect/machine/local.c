@@ -96,12 +96,12 @@ static void match_mounts(struct local *l, struct problems *problems)
 }
 
 /* Adds the processes that the user asks for to the n nodes. */
-static int add_processes(struct local *l, size_t *n)
+static int add_processes(struct local *l, size_t *n, struct problems *problems)
 {
 	size_t all = *n;
 	int err = caps_raise(true);
 
-	err = err ? err : processes_take(&l->processes, &l->nodes, &all);
+	err = err ? err : processes_take(&l->processes, &l->nodes, &all, problems);
 	/* The capabilities must not stay in effect. */
 	if (caps_raise(false) && !err)
 		err = -EPERM;
@@ -116,7 +116,7 @@ static int add_processes(struct local *l, size_t *n)
  * Lists this machine, and the processes on it that are in lock spaces of their own. If there are
  * only such processes, the machine is not listed, because it has nothing to show.
  */
-static int list_nodes(struct local *l, struct sample *out)
+static int list_nodes(struct local *l, struct sample *out, struct problems *problems)
 {
 	size_t n = 0;
 	int err = 0;
@@ -127,7 +127,7 @@ static int list_nodes(struct local *l, struct sample *out)
 		return -ENOMEM;
 	l->nodes[n++] = l->node;
 	if (!l->kernel_only && (l->wanted.which != PROCESSES_ALONE || !l->node.n_spaces))
-		err = add_processes(l, &n);
+		err = add_processes(l, &n, problems);
 	*out = (struct sample){.label = "", .n_nodes = n, .nodes = l->nodes};
 	if (n > 1 && !l->node.n_spaces) {
 		out->nodes++;
@@ -168,7 +168,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	l->answers.len = 0;
 	while (l->finder.due && paths_receive(&l->finder, 0, &l->answers) > 0)
 		;
-	return list_nodes(l, out);
+	return list_nodes(l, out, problems);
 }
 
 /* Opens text that is no file, but is made of several. */

@@ -164,7 +164,8 @@ static int append(struct processes *p, struct node_sample **nodes, size_t *n)
 	return 0;
 }
 
-int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
+int processes_take(struct processes **at, struct node_sample **nodes, size_t *n,
+		   struct problems *problems)
 {
 	struct processes *p = *at ? *at : calloc(1, sizeof(*p));
 	int err;
@@ -174,6 +175,8 @@ int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
 	*at = p;
 	processes_forget(p);
 	err = glock__find_spaces(&p->survey, NULL);
+	if (p->survey.left_out && problems)
+		problem(problems, "glock", 0, "%s", p->survey.left_out);
 	for (size_t i = 0; i < p->survey.n && !err; i++)
 		for (size_t j = 0; j < p->survey.spaces[i].n_nodes && !err; j++)
 			err = add_part(p, &p->survey.spaces[i], &p->survey.spaces[i].nodes[j]);
@@ -192,6 +195,12 @@ bool processes_want(const struct processes_wanted *wanted, bool has_fs,
 }
 
 /* ---- published parts, as text -------------------------------------------------------------- */
+
+struct printing {
+	FILE *f;
+	const struct glock__peek *peek;
+	bool over; /* the owner's share is used up */
+};
 
 static void print_holder(FILE *f, const struct glock__segment_holder *h)
 {
@@ -231,8 +240,12 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 	const struct glock__segment_extra *e = gl->extra ? gl->extra : &none;
 	const char *line = e->object, *end = line + e->object_len;
 	const int64_t *v = gl->r.stats.v;
-	FILE *f = arg;
+	struct printing *p = arg;
+	FILE *f = p->f;
 
+	p->over = !glock__peek_spend(p->peek, GLOCK__PEEK_LINE);
+	if (p->over)
+		return false;
 	fprintf(f,
 		"G %u:%" PRIx64 " s:%s t:%s d:%" PRIu64 " q:%" PRIu64 " b:%" PRIu32 " w:%" PRIu64
 		"/%" PRId64 "/%" PRId64,
@@ -245,7 +258,8 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 	fputc('\n', f);
 	for (size_t i = 0; i < gl->n_holders; i++)
 		print_holder(f, &gl->holders[i]);
-	for (const char *nl; line < end && (nl = memchr(line, '\n', (size_t)(end - line)));
+	for (const char *nl; line < end && (nl = memchr(line, '\n', (size_t)(end - line))) &&
+			     glock__peek_spend(p->peek, GLOCK__PEEK_LINE);
 	     line = nl + 1)
 		fprintf(f, "O at:%" PRId64 " %.*s\n", e->object_at, (int)(nl - line), line);
 	return !ferror(f);
@@ -255,6 +269,7 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 static int print_node(const struct process *one, const struct glock__found_node *part,
 		      struct glock__peek *peek, int *fd)
 {
+	struct printing p = {.peek = peek};
 	FILE *f;
 	int err;
 
@@ -267,7 +282,9 @@ static int print_node(const struct process *one, const struct glock__found_node 
 		return err;
 	}
 	fprintf(f, "N 1 %ld [%s]\n", (long)one->pid, part->command);
-	err = glock__peek_read(peek, print_glock, f, NULL);
+	p.f = f;
+	err = glock__peek_read(peek, print_glock, &p, NULL);
+	err = p.over ? -EDQUOT : err;
 	if (fclose(f) && !err)
 		err = -EIO;
 	if (!err && lseek(*fd, 0, SEEK_SET) < 0)

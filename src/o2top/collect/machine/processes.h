@@ -13,9 +13,11 @@ struct processes;
 
 /*
  * Appends the processes that exist now to the n nodes in *nodes. *p is NULL at first, and is kept
- * from sample to sample. Nodes point into it until the next call. Returns 0 or a negative errno.
+ * from sample to sample. Nodes point into it until the next call. problems may be NULL. Returns 0
+ * or a negative errno.
  */
-int processes_take(struct processes **p, struct node_sample **nodes, size_t *n);
+int processes_take(struct processes **p, struct node_sample **nodes, size_t *n,
+		   struct problems *problems);
 /*
  * Opens the text of a process. Returns -ENOENT if the node is no such process, or has no such file.
  */

@@ -63,7 +63,7 @@ int processes_tell(struct processes **p, processes_tell_fn *tell, void *arg)
 {
 	struct node_sample *nodes = NULL;
 	size_t n = 0, told = 0;
-	int err = processes_take(p, &nodes, &n);
+	int err = processes_take(p, &nodes, &n, NULL);
 
 	for (size_t i = 0; i < n && !err; i++)
 		for (size_t j = 0; (j < nodes[i].n_spaces || !j) && !err; j++) {
