@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* Finds the program as execvp() does. Returns false if there is none. */
@@ -57,28 +57,16 @@ static bool is_static(const char *path)
 	return is_elf && !has_linker;
 }
 
-/*
- * Returns whether the program has SQLite in its own file. It then has the first bytes of each
- * database there, and does not name the shared library. Its calls stay within the program.
- */
-static bool has_own_sqlite(const char *path)
+/* Returns whether the dynamic linker drops LD_PRELOAD, because the program gets rights by its file. */
+static bool gets_rights(const char *path)
 {
-	static const char magic[] = "SQLite format 3", library[] = "libsqlite3.so";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	void *file = MAP_FAILED;
-	bool has = false;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (file != MAP_FAILED) {
-		has = memmem(file, (size_t)st.st_size, magic, sizeof(magic)) &&
-		      !memmem(file, (size_t)st.st_size, library, sizeof(library) - 1);
-		munmap(file, (size_t)st.st_size);
-	}
-	if (fd >= 0)
-		close(fd);
-	return has;
+	if (stat(path, &st))
+		return false;
+	return (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+	       (st.st_mode & S_ISGID && st.st_gid != getegid()) ||
+	       (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
 /* Puts the library before those that LD_PRELOAD has. */
@@ -123,10 +111,11 @@ static int sqlite_run(int argc, char **argv)
 		    path);
 		return EX_UNAVAILABLE;
 	}
-	if (find_program(argv[0], path, sizeof(path)) && has_own_sqlite(path))
+	if (find_program(argv[0], path, sizeof(path)) && gets_rights(path))
 		complain(
-		    "%s has a copy of SQLite in it, which works without glocks. Link it with "
-		    "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
+		    "%s gets rights by its file (setuid, setgid or capabilities), so it ignores "
+		    "LD_PRELOAD; SQLite works without glocks here. Start glock sqlite with these "
+		    "rights, as in: sudo glock sqlite COMMAND",
 		    path);
 	status = set_preload(library);
 	if (status)

@@ -19,10 +19,11 @@
  *   3. the only loaded library with SQLite: the caller's last call may be a jump.
  *
  * A module that is loaded with RTLD_DEEPBIND, as each module of PHP, would find SQLite before this
- * library. Therefore the flag is taken off. A module with a copy of SQLite in its own file, as
- * better-sqlite3 of Node, calls that copy without a symbol: a line says so.
+ * library. Therefore the flag is taken off. A program or module with a copy of SQLite in its own
+ * file, as better-sqlite3 of Node, calls that copy without a symbol: a line says so.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -69,18 +70,14 @@ static void refuse(const char *why)
 typedef void *dlopen_fn(const char *, int);
 static dlopen_fn *next_dlopen;
 
-__attribute__((constructor)) static void find_dlopen(void)
-{
-	next_dlopen = (dlopen_fn *)dlsym(RTLD_NEXT, "dlopen");
-}
-
 /*
- * Says so if the file has SQLite in itself: the first bytes of each database, without the name of
- * the shared library.
+ * Says so if the file has SQLite in itself: the schema of the table of all schemas, without the
+ * name of the shared library. The first bytes of a database are no sign, because libmagic has them.
  */
-static void look_for_copy(const char *path)
+static void look_for_copy(const char *path, const char *name)
 {
-	static const char magic[] = "SQLite format 3", library[] = "libsqlite3.so";
+	static const char schema[] = "CREATE TABLE x(type text,name text,tbl_name text,";
+	static const char library[] = "libsqlite3.so";
 	bool ours = strstr(path, "/libglock_sqlite");
 	int fd = strchr(path, '/') && !ours ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	void *file = MAP_FAILED;
@@ -92,13 +89,32 @@ static void look_for_copy(const char *path)
 		close(fd);
 	if (file == MAP_FAILED)
 		return;
-	if (memmem(file, (size_t)st.st_size, magic, sizeof(magic)) &&
+	if (memmem(file, (size_t)st.st_size, schema, sizeof(schema) - 1) &&
 	    !memmem(file, (size_t)st.st_size, library, sizeof(library) - 1))
 		fprintf(stderr,
 			"glock sqlite: %s has a copy of SQLite; SQLite works without glocks here; "
 			"load libglock_sqlite with the entry point sqlite3_glock_default_init\n",
-			path);
+			name);
 	munmap(file, (size_t)st.st_size);
+}
+
+/* Returns what is loaded: the program, without a path, and its libraries. */
+static struct link_map *all_loaded(void)
+{
+	void *program = next_dlopen(NULL, RTLD_NOW);
+	struct link_map *map = NULL;
+
+	return program && !dlinfo(program, RTLD_DI_LINKMAP, &map) ? map : NULL;
+}
+
+__attribute__((constructor)) static void start_modules(void)
+{
+	if (next_dlopen)
+		return; /* another library's constructor called dlopen() before */
+	next_dlopen = (dlopen_fn *)dlsym(RTLD_NEXT, "dlopen");
+	look_for_copy("/proc/self/exe", program_invocation_name);
+	for (struct link_map *map = all_loaded(); map; map = map->l_next)
+		look_for_copy(map->l_name, map->l_name);
 }
 
 /*
@@ -107,10 +123,9 @@ static void look_for_copy(const char *path)
  */
 void *dlopen(const char *path, int flags)
 {
-	if (!next_dlopen)
-		find_dlopen();
+	start_modules();
 	if (path && !(flags & RTLD_NOLOAD))
-		look_for_copy(path);
+		look_for_copy(path, path);
 	return next_dlopen(path, flags & ~RTLD_DEEPBIND);
 }
 
@@ -129,12 +144,9 @@ static void *loaded(const char *path)
 /* Returns the only loaded library that has SQLite, or NULL. */
 static void *only_library(void)
 {
-	void *program = dlopen(NULL, RTLD_NOW), *found = NULL, *open = NULL;
-	struct link_map *map = NULL;
+	void *found = NULL, *open = NULL;
 
-	if (program && dlinfo(program, RTLD_DI_LINKMAP, &map))
-		map = NULL;
-	for (; map; map = map->l_next) {
+	for (struct link_map *map = all_loaded(); map; map = map->l_next) {
 		void *library = loaded(map->l_name);
 		void *its = library ? dlsym(library, "sqlite3_open_v2") : NULL;
 

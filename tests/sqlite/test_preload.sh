@@ -32,11 +32,12 @@ chmod +x static
 "$glock" sqlite ./static >"$tap_log" 2>&1
 [ $? = 69 ] && grep -q '^glock sqlite: ./static is a static program: no library can be loaded' "$tap_log"
 result $? "a static program is refused with the reason"
+schema='CREATE TABLE x(type text,name text,tbl_name text,rootpage int,sql text)'
 cp "$host" inside
-printf 'SQLite format 3\0' >>inside
-"$glock" sqlite ./inside "$copy" >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" &&
-	grep -q '^glock sqlite: ./inside has a copy of SQLite in it, which works without glocks' "$tap_log"
-result $? "of a program with SQLite in its file, a line tells why it has no glocks"
+printf '%s' "$schema" >>inside
+"$glock" sqlite sh -c './inside "$1"' sh "$copy" >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" &&
+	grep -q '^glock sqlite: ./inside has a copy of SQLite; SQLite works without glocks here' "$tap_log"
+result $? "of a program with SQLite in its file, also of a shell, a line tells why it has no glocks"
 "$glock" sqlite "$user" app.db >"$tap_log" 2>&1 && ! grep -q 'has a copy' "$tap_log"
 result $? "of a program with SQLite as a shared library, no line tells"
 GLOCK_SQLITE_DIR=/nowhere "$glock" sqlite true >"$tap_log" 2>&1
@@ -49,7 +50,18 @@ HOST_DEEP=1 "$glock" sqlite "$host" "$module" >"$tap_log" 2>&1 && [ "$(cat "$tap
 result $? "a module that is loaded with RTLD_DEEPBIND, as by PHP, uses the VFS"
 cp "$copy" copy.so
 printf 'SQLite format 3\0' >>copy.so
+"$glock" sqlite "$host" ./copy.so >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" && ! grep -q 'has a copy' "$tap_log"
+result $? "of a module that knows the first bytes of a database, as libmagic, no line tells"
+printf '%s' "$schema" >>copy.so
 "$glock" sqlite "$host" ./copy.so >"$tap_log" 2>&1 && grep -qx 'its own' "$tap_log" &&
 	grep -q '^glock sqlite: ./copy.so has a copy of SQLite; SQLite works without glocks here' "$tap_log"
 result $? "of a module with SQLite in its file, as better-sqlite3, a line tells the way out"
+if [ "$(id -u)" = 0 ]; then
+	cp "$user" setgid
+	chown 65534:65534 setgid
+	chmod 6755 setgid
+	"$glock" sqlite ./setgid app.db >"$tap_log" 2>&1
+	grep -q '^glock sqlite: ./setgid gets rights by its file' "$tap_log"
+	result $? "of a setuid program a line tells why it has no glocks"
+fi
 plan
