@@ -14,17 +14,29 @@ static const int64_t marks_from = INT64_C(1) << 62, marks = INT64_C(1) << 32;
 static const int64_t byte_degraded = (INT64_C(1) << 62) + (INT64_C(1) << 32);
 static const int64_t byte_alone = (INT64_C(1) << 62) + (INT64_C(1) << 32) + 1;
 
-/* SQLite's tests let system calls fail by this table. */
+/*
+ * SQLite's tests let system calls fail by this table. The errors that count as a lock in the way
+ * are those of SQLite's VFS, but for a full table of locks.
+ */
 static int bytes_call(int fd, int command, struct flock *l)
 {
 	int (*call)(int, int, ...) =
 	    (int (*)(int, int, ...))(void *)vfs_base->xGetSystemCall(vfs_base, "fcntl");
-	int err;
 
-	do
-		err = call(fd, command, l) ? -errno : 0;
-	while (err == -EINTR);
-	return err == -EACCES ? -EAGAIN : err;
+	if (!call(fd, command, l))
+		return 0;
+	switch (errno) {
+	case EACCES:
+	case EBUSY:
+	case EINTR:
+	case ETIMEDOUT:
+		return -EAGAIN;
+	case EIO: /* not the error of a space that is withdrawn, or of a full memory */
+	case ENOMEM:
+		return -ENOLCK;
+	default:
+		return -errno;
+	}
 }
 
 static struct flock bytes_range(int64_t from, int64_t n, short type)
@@ -73,8 +85,8 @@ int bytes_mark_space(int fd, uint32_t identity, bool alone)
 		err = bytes_in_the_way(fd, mine + 1, after, NULL);
 	if (err > 0)
 		err = -EBUSY;
-	if (!err && alone && bytes_in_the_way(fd, byte_degraded, 1, NULL))
-		err = -EADDRINUSE;
+	if (!err && alone)
+		err = bytes_in_the_way(fd, byte_degraded, 1, NULL) ? -EADDRINUSE : 0;
 	return err ? unmark(fd, marks_from, marks + 2, err) : 0;
 }
 
@@ -87,7 +99,9 @@ int bytes_mark_degraded(int fd)
 {
 	int err = bytes_lock(fd, byte_degraded, 1, BYTES_READ);
 
-	if (!err && bytes_in_the_way(fd, byte_alone, 1, NULL))
+	if (!err)
+		err = bytes_in_the_way(fd, byte_alone, 1, NULL);
+	if (err > 0)
 		err = -EBUSY;
 	return err ? unmark(fd, byte_degraded, 1, err) : 0;
 }
@@ -107,37 +121,35 @@ static int note_fstat(int fd, void *st)
  * SQLite's VFS tells no descriptor. It calls fstat() for each file that it opens or opens again, by
  * its table of system calls. The caller has the registry's mutex. Other threads may pass by here.
  */
-static int open_and_note(const char *path, sqlite3_file *file, int flags, int *fd)
+static int open_and_note(const char *path, sqlite3_file *file, int *flags, int *fd)
 {
 	int rc;
 
 	fstat_below = (int (*)(int, void *))(void *)vfs_base->xGetSystemCall(vfs_base, "fstat");
 	vfs_base->xSetSystemCall(vfs_base, "fstat", (sqlite3_syscall_ptr)(void *)note_fstat);
 	fstat_of = -1;
-	errno = 0;
-	rc = vfs_base->xOpen(vfs_base, path, file, flags, &flags);
+	rc = vfs_base->xOpen(vfs_base, path, file, *flags, flags);
 	vfs_base->xSetSystemCall(vfs_base, "fstat", (sqlite3_syscall_ptr)(void *)fstat_below);
 	*fd = fstat_of;
 	return rc;
 }
 
-int bytes_open(const char *path, bool read_only, sqlite3_file **out)
+int bytes_open(const char *path, bool read_only, sqlite3_file **out, int *fd)
 {
 	sqlite3_file *file = calloc(1, (size_t)vfs_base->szOsFile);
 	int flags =
 	    SQLITE_OPEN_MAIN_DB | (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
-	int fd, err, rc;
+	int rc = file ? open_and_note(path, file, &flags, fd) : SQLITE_NOMEM;
 
-	if (!file)
-		return -ENOMEM;
-	rc = open_and_note(path, file, flags, &fd);
-	if (!rc && fd >= 0) {
+	if (!rc && *fd < 0)
+		rc = SQLITE_IOERR_FSTAT;
+	if (!rc && flags & SQLITE_OPEN_READONLY && !read_only)
+		rc = SQLITE_CANTOPEN; /* after a failure SQLite's VFS opens the file for reading */
+	if (rc)
+		bytes_close(file);
+	else
 		*out = file;
-		return fd;
-	}
-	err = rc == SQLITE_NOMEM ? -ENOMEM : errno ? -errno : -EIO;
-	bytes_close(file);
-	return err;
+	return rc;
 }
 
 void bytes_close(sqlite3_file *file)

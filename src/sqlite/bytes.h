@@ -46,7 +46,7 @@ int bytes_mark_space(int fd, uint32_t identity, bool alone);
 void bytes_unmark_space(int fd);
 /*
  * Marks the file as used with byte locks alone. Returns -EBUSY, without a mark, if a process takes
- * none.
+ * none, or another negative errno.
  */
 int bytes_mark_degraded(int fd);
 
@@ -54,9 +54,9 @@ int bytes_mark_degraded(int fd);
  * A file of SQLite's own VFS, opened for its descriptor. Any close of the file drops the POSIX
  * locks of the process. SQLite's VFS knows its locks, so its xClose waits for their end.
  *
- * The path stays as it is until bytes_close(). Returns the descriptor, or a negative errno.
+ * The path stays as it is until bytes_close(). Returns an SQLite result.
  */
-int bytes_open(const char *path, bool read_only, sqlite3_file **file);
+int bytes_open(const char *path, bool read_only, sqlite3_file **file, int *fd);
 void bytes_close(sqlite3_file *file);
 
 #endif

@@ -43,26 +43,35 @@ static struct database *find(const struct stat *st, bool with_space)
 	return db;
 }
 
-static int result_of(int err)
+static void close_file(struct database *db, unsigned int which)
 {
-	return err == -ENOMEM ? SQLITE_NOMEM : SQLITE_CANTOPEN;
+	bytes_close(db->files[which]);
+	db->files[which] = NULL;
+	db->descriptors[which] = 0;
 }
 
-/* Opens the descriptor for byte locks. Returns it, or a negative errno. */
+/* Of a call for a byte lock, which SQLite's VFS makes later. */
+static int result_of_lock(int err)
+{
+	if (err == -EBUSY || err == -ESTALE)
+		return SQLITE_CANTOPEN;
+	return err == -EAGAIN ? SQLITE_BUSY : SQLITE_IOERR_LOCK;
+}
+
+/* Opens the descriptor for byte locks. Returns an SQLite result. */
 static int open_file(struct database *db, const char *path, bool read_only, unsigned int which,
 		     struct stat *st)
 {
-	int fd = bytes_open(path, read_only, &db->files[which]), err;
+	int *fd = &db->descriptors[which];
+	int rc = bytes_open(path, read_only, &db->files[which], fd);
 
-	if (fd >= 0 && !fstat(fd, st)) {
-		db->descriptors[which] = fd;
-		return fd;
-	}
-	err = fd < 0 ? fd : -errno;
-	say(result_of(err), "%s: %s", path, strerror(-err));
-	bytes_close(db->files[which]);
-	db->files[which] = NULL;
-	return err;
+	if (!rc && fstat(*fd, st))
+		rc = SQLITE_IOERR_FSTAT;
+	if (!rc)
+		return SQLITE_OK;
+	say(rc, "%s: %s", path, sqlite3_errstr(rc));
+	close_file(db, which);
+	return rc;
 }
 
 /* Makes a database that is not in the registry yet. Returns SQLite's result. */
@@ -72,17 +81,17 @@ static int new_database(struct database **out, const char *path, const struct pa
 	/* Behind a path SQLite expects the parameters of a URI: none. */
 	struct database *db = calloc(1, sizeof(*db) + strlen(path) + 4);
 	struct stat st;
-	int fd;
+	int rc;
 
 	if (!db)
 		return SQLITE_NOMEM;
 	strcpy(db->path, path);
-	fd = open_file(db, db->path, read_only, 0, &st);
-	if (fd < 0) {
+	rc = open_file(db, db->path, read_only, 0, &st);
+	if (rc) {
 		free(db);
-		return result_of(fd);
+		return rc;
 	}
-	db->fd = fd;
+	db->fd = db->descriptors[0];
 	db->dev = st.st_dev;
 	db->ino = st.st_ino;
 	db->read_only = read_only;
@@ -118,10 +127,10 @@ static int take_locks_of(struct database *db, int fd)
 static int make_writable(struct database *db)
 {
 	struct stat st;
-	int fd = open_file(db, db->path, false, 1, &st), old, err = 0;
+	int rc = open_file(db, db->path, false, 1, &st), fd = db->descriptors[1], old, err = 0;
 
-	if (fd < 0)
-		return result_of(fd);
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&db->mutex);
 	old = atomic_load(&db->fd);
 	if (st.st_ino != db->ino || st.st_dev != db->dev)
@@ -136,11 +145,10 @@ static int make_writable(struct database *db)
 	pthread_mutex_unlock(&db->mutex);
 	if (!err)
 		return SQLITE_OK;
-	say(SQLITE_CANTOPEN, "%s: %s", db->path, strerror(-err));
-	bytes_close(db->files[1]);
-	db->files[1] = NULL;
-	db->descriptors[1] = 0;
-	return SQLITE_CANTOPEN;
+	rc = result_of_lock(err);
+	say(rc, "%s: %s", db->path, strerror(-err));
+	close_file(db, 1);
+	return rc;
 }
 
 /* ---- glocks ---- */
@@ -229,21 +237,24 @@ static void tell_degraded(const struct database *db, const char *why)
 static int degrade(struct database **out, struct database *new, int64_t retry, const char *why)
 {
 	struct stat st = {.st_dev = new->dev, .st_ino = new->ino};
+	int err, rc = SQLITE_OK;
 
 	*out = find(&st, false);
 	if (*out) {
-		if ((*out)->read_only && !new->read_only && make_writable(*out)) {
-			database_free(new);
-			return SQLITE_CANTOPEN;
-		}
+		if ((*out)->read_only && !new->read_only)
+			rc = make_writable(*out);
 		database_free(new);
-		return SQLITE_OK;
+		return rc;
 	}
-	if (bytes_mark_degraded(new->fd)) {
-		tell(SQLITE_CANTOPEN, new->path, "is refused: a process with interop=0 uses it",
+	err = bytes_mark_degraded(new->fd);
+	if (err) {
+		rc = result_of_lock(err);
+		tell(rc, new->path,
+		     err == -EBUSY ? "is refused: a process with interop=0 uses it"
+				   : strerror(-err),
 		     why);
 		database_free(new);
-		return SQLITE_CANTOPEN;
+		return rc;
 	}
 	new->marked_degraded = true;
 	atomic_store(&new->retry, retry);
