@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,6 +278,103 @@ static void a_copy_beside_a_read_transaction_is_a_backup(void)
 	peer_end(&peer);
 }
 
+/* ---- backups and BEGIN IMMEDIATE beside writers ---- */
+
+enum { WRITES = 300, OWN_WRITES = 10 };
+
+/*
+ * VACUUM INTO and transactions with BEGIN IMMEDIATE come to their end beside two processes that
+ * write all the time.
+ */
+static void work_beside_writers(sqlite3 *db, struct peer *writers)
+{
+	char text[64 * WRITES] = "PRAGMA synchronous = off;";
+	sqlite3 *small;
+
+	sqlite3_busy_timeout(db, 30000);
+	SAME(sql(db, "PRAGMA synchronous = off"), SQLITE_OK);
+	for (int i = 0; i < WRITES; i++)
+		strcat(text, "UPDATE t SET n = n + 1 WHERE rowid = 1;");
+	for (int i = 0; i < 2; i++)
+		peer_say(&writers[i], text);
+	SAME(sql(db, "VACUUM INTO 'small.db'"), SQLITE_OK);
+	for (int i = 0; i < OWN_WRITES; i++)
+		SAME(sql(db, "BEGIN IMMEDIATE; SELECT count(*) FROM t;"
+			     "UPDATE t SET n = n + 1 WHERE rowid = 1; COMMIT"),
+		     SQLITE_OK);
+	for (int i = 0; i < 2; i++)
+		SAME(peer_answer(&writers[i]), SQLITE_OK);
+	SAME(value(db, "SELECT n FROM t WHERE rowid = 1"), 2 * WRITES + OWN_WRITES);
+	small = open_db("file:small.db", "unix");
+	CHECK(gives(small, "PRAGMA integrity_check", "ok"));
+	SAME(sqlite3_close(small), SQLITE_OK);
+}
+
+/* Without BEGIN IMMEDIATE: SQLITE_BUSY at once, whatever the timeout. */
+static void write_after_a_read(sqlite3 *db, struct peer *writer)
+{
+	int64_t since;
+
+	SAME(sql(db, "BEGIN; SELECT count(*) FROM t"), SQLITE_OK);
+	SAME(peer_do(writer, "BEGIN IMMEDIATE"), SQLITE_OK);
+	since = now_us();
+	SAME(sql(db, "UPDATE t SET n = n + 1") & 0xff, SQLITE_BUSY);
+	CHECK(now_us() - since < 20000000);
+	SAME(sql(db, "ROLLBACK") | peer_do(writer, "COMMIT"), SQLITE_OK);
+}
+
+/* The backup API stops at a lock, and begins anew after each write of another process. */
+static void copy_by_steps(sqlite3 *db, struct peer *writer)
+{
+	sqlite3 *copy = open_db("file:copy.db", "unix");
+	sqlite3_backup *backup = sqlite3_backup_init(copy, "main", db, "main");
+
+	sqlite3_busy_timeout(db, 0);
+	CHECK(backup);
+	SAME(sqlite3_backup_step(backup, 3), SQLITE_OK);
+	SAME(peer_do(writer, "UPDATE t SET n = n + 1 WHERE rowid = 1"), SQLITE_OK);
+	SAME(sqlite3_backup_step(backup, 1), SQLITE_OK);
+	SAME(sqlite3_backup_remaining(backup), sqlite3_backup_pagecount(backup) - 1);
+	SAME(peer_do(writer, "BEGIN EXCLUSIVE"), SQLITE_OK);
+	SAME(sqlite3_backup_step(backup, 1), SQLITE_BUSY);
+	SAME(peer_do(writer, "COMMIT"), SQLITE_OK);
+	sqlite3_backup_finish(backup);
+	SAME(sqlite3_close(copy), SQLITE_OK);
+}
+
+static void beside_writers(void (*load_vfs)(void))
+{
+	struct peer writers[2];
+	sqlite3 *db;
+
+	make_db("app.db");
+	SAME(chmod("app.db", 0666) | chmod(".", 0777), 0);
+	for (int i = 0; i < 2; i++)
+		writers[i] = peer_start(APP, NULL, 30000);
+	SAME(peer_do(&writers[0], "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c"
+				  " WHERE i < 500) INSERT INTO t SELECT zeroblob(300) FROM c"),
+	     SQLITE_OK);
+	load_vfs();
+	db = open_db(APP, NULL);
+	work_beside_writers(db, writers);
+	write_after_a_read(db, &writers[0]);
+	copy_by_steps(db, &writers[0]);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	for (int i = 0; i < 2; i++)
+		peer_end(&writers[i]);
+}
+
+static void backups_and_begin_immediate_beside_writers(void)
+{
+	beside_writers(load);
+}
+
+/* The other user has byte locks. */
+static void backups_and_begin_immediate_beside_writers_of_another_user(void)
+{
+	beside_writers(load_as_other_user);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -290,6 +389,8 @@ int main(int argc, char **argv)
 	    TEST(a_child_keeps_no_lock_of_a_dead_parent),
 	    TEST(a_journal_made_without_a_lock_is_seen_after_50_ms),
 	    TEST(a_copy_beside_a_read_transaction_is_a_backup),
+	    TEST(backups_and_begin_immediate_beside_writers),
+	    ROOT(backups_and_begin_immediate_beside_writers_of_another_user),
 	};
 
 	return run_tests(argc, argv, tests, COUNT(tests));
