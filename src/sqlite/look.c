@@ -38,12 +38,19 @@ void look_learn(struct connection *c, unsigned int fact)
 		database_forget(c->db);
 }
 
+/* SQLite's own VFS takes a size of 1 for 0. */
+static bool size_is(int fd, sqlite3_int64 size)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_size == size || (st.st_size == 1 && !size));
+}
+
 /* Returns an SQLite result: SQLITE_BUSY_SNAPSHOT if the file is not the one that SQLite knows. */
 static int compare(struct connection *c)
 {
 	const sqlite3_io_methods *m = c->real->pMethods;
 	unsigned char counter[COUNTER_SIZE];
-	sqlite3_int64 size = c->size;
 	int rc = SQLITE_OK, there = 0;
 
 	if (c->told & FACT_COUNTER) {
@@ -53,8 +60,7 @@ static int compare(struct connection *c)
 		if (!rc && memcmp(counter, c->counter, COUNTER_SIZE) != 0)
 			return SQLITE_BUSY_SNAPSHOT;
 	}
-	/* SQLite's VFS does not ask for the size here, so a failure of the question is no error. */
-	if (!rc && c->told & FACT_SIZE && !m->xFileSize(c->real, &size) && size != c->size)
+	if (!rc && c->told & FACT_SIZE && !size_is(atomic_load(&c->db->fd), c->size))
 		return SQLITE_BUSY_SNAPSHOT;
 	if (!rc && c->facts & FACT_NO_JOURNAL && c->journal)
 		rc = file_journal_is_hot(c, &there);
@@ -81,13 +87,6 @@ static bool counter_is(int fd, const unsigned char *counter)
 
 	return pread(fd, now, sizeof(now), COUNTER_AT) == COUNTER_SIZE &&
 	       memcmp(now, counter, COUNTER_SIZE) == 0;
-}
-
-static bool size_is(int fd, sqlite3_int64 size)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && st.st_size == size;
 }
 
 /* Returns whether no file of that suffix says anything: a journal may be empty or begin with 0. */
