@@ -25,7 +25,7 @@
 #include <string.h>
 
 #define SHORT_SLEEP_NS 15000000ll
-#define IDLE_SLEEP_NS 400000000ll /* no thread waits: only looks whether the file is there */
+#define IDLE_SLEEP_NS 800000000ll /* no thread waits: only looks whether the file is there */
 #define SHORT_SLEEPS 64           /* in vain, before a sleep of IDLE_SLEEP_NS */
 
 enum { BATCH = 16, TURNS = 1 << 20, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
