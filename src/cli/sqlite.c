@@ -57,16 +57,17 @@ static bool is_static(const char *path)
 	return is_elf && !has_linker;
 }
 
-/* Returns whether the dynamic linker drops LD_PRELOAD, because the program gets rights by its file. */
+/* Returns whether the program gets rights by its file, so that it ignores LD_PRELOAD. */
 static bool gets_rights(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return false;
-	return (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
-	       (st.st_mode & S_ISGID && st.st_gid != getegid()) ||
-	       (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0);
+	if ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+	    (st.st_mode & S_ISGID && st.st_gid != getegid()))
+		return true;
+	return geteuid() && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 /* Puts the library before those that LD_PRELOAD has. */
