@@ -101,9 +101,7 @@ int bytes_mark_degraded(int fd)
 
 	if (!err)
 		err = bytes_in_the_way(fd, byte_alone, 1, NULL);
-	if (err > 0)
-		err = -EBUSY;
-	return err ? unmark(fd, byte_degraded, 1, err) : 0;
+	return err ? unmark(fd, byte_degraded, 1, err > 0 ? -EBUSY : err) : 0;
 }
 
 /* ---- the descriptor ---- */
