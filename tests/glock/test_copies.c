@@ -162,6 +162,31 @@ static void init_while_held_elsewhere(void **state)
 	}
 }
 
+/* The program asks anew without flags. Slots still name that holder from earlier uses. */
+static void init_of_a_movable_holder(void **state)
+{
+	struct glock_holder gh, was;
+
+	(void)state;
+	for (enum glock_mode m = GLOCK_EX; m <= GLOCK_SH; m += GLOCK_SH - GLOCK_EX) {
+		cache(gls[0]);
+		for (int uses = 0; uses < 3; uses++) {
+			for (int i = 0; i < uses; i++) {
+				assert_int_equal(nq(&gh, gls[0], m, i % 2 ? GLOCK_NOPID : 0), 0);
+				assert_int_equal(glock_dq(&gh), 0);
+			}
+			*message = '\0';
+			assert_int_equal(nq(&gh, gls[0], m, GLOCK_NOPID), 0);
+			was = gh;
+			assert_int_equal(nq(&gh, gls[0], m, 0), -EINVAL);
+			assert_non_null(strstr(message, "glock_holder_init()"));
+			gh = was;
+			assert_int_equal(glock_dq(&gh), 0);
+		}
+		is_free();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +195,7 @@ int main(void)
 	    FAST_TEST(copies_of_waiters),
 	    FAST_TEST(init_while_held),
 	    FAST_TEST(init_while_held_elsewhere),
+	    FAST_TEST(init_of_a_movable_holder),
 	};
 
 	return RUN_TESTS(tests);

@@ -106,8 +106,12 @@ static inline void glock__slot_write(struct glock__slot *s, struct glock__thread
 static inline void glock__slot_fill(struct glock__thread *t, struct glock__slot *s,
 				    struct glock *gl, struct glock__holder *gh, const char *where)
 {
-	if (!glock__slot_says(s, gl, gh, where))
-		glock__slot_write(s, t->record, gl, gh, glock__call_site_known(t, where));
+	if (glock__slot_says(s, gl, gh, where))
+		return;
+	glock__slot_write(s, t->record, gl, gh, glock__call_site_known(t, where));
+	for (unsigned int i = 0; i < GLOCK__MOVABLE_SLOTS; i++) /* see glock__movable_write() */
+		if (t->movable[i].gh == gh)
+			t->movable[i].where = NULL;
 }
 
 /* The slots with these bits are in use from now on. */
@@ -147,6 +151,12 @@ static inline void glock__movable_write(struct glock__thread *t, struct glock__m
 {
 	uint32_t site = glock__call_site_known(t, where)->number;
 
+	/*
+	 * No slot of the other kind says that holder. If the program asks anew without flags, the
+	 * request takes the way on which this mistake is found.
+	 */
+	if (t->last->gh == gh)
+		t->last->where = NULL;
 	s->where = where;
 	s->flags = gh->flags;
 	s->mode = gh->mode;

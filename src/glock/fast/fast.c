@@ -13,7 +13,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 
 	/* The slow path reports a recursion. */
 	if (!t || (mode != GLOCK_SH && mode != GLOCK_EX) || glock__slot_with(t, gl) ||
-	    (t->used && glock__slots_have(t, gh)))
+	    glock__slots_have(t, gh))
 		return GLOCK__FAST_NOT;
 	if (t->used & s->bit || !glock__bias_admits(s, gl, mode))
 		s = glock__fast_is_open(gl) ? glock__slot_free(t) : NULL;

@@ -228,8 +228,6 @@ GLOCK__INLINE enum glock__fast_result
 glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, struct glock *gl,
 		     struct glock__holder *gh, const char *where)
 {
-	/* Another holder in SH may be of the same owner. */
-	uint64_t bad = gh->flags & GLOCK__OWNED ? GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED : 0;
 	bool taken;
 
 	gh->where = where;
@@ -238,9 +236,12 @@ glock__movable_nq_in(const struct glock__thread *t, struct glock__movable *s, st
 	glock__movable_use(s, gh);
 	if (gh->mode == GLOCK_EX)
 		taken = glock__fast_take(gl, GLOCK_EX);
-	else
-		taken = glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
-					GLOCK__FAST_ANY_EX | bad);
+	else if (!(gh->flags & GLOCK__OWNED))
+		taken = glock__fast_take(gl, GLOCK_SH);
+	else /* another holder in SH may be of the same owner */
+		taken =
+		    glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
+				    GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH | GLOCK__FAST_OWNED);
 	if (!taken)
 		return GLOCK__FAST_REFUSED;
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
@@ -262,27 +263,38 @@ GLOCK__INLINE enum glock__fast_result glock__movable_nq(struct glock *gl, struct
 	return glock__movable_nq_in(t, t->movable, gl, gh, where);
 }
 
-GLOCK__INLINE int glock__movable_dq_in(struct glock__holder *gh)
+GLOCK__INLINE int glock__movable_leave_word(struct glock *gl, struct glock__holder *gh,
+					    struct glock__movable *s, uint64_t one)
 {
-	struct glock__movable *s = gh->at;
-	struct glock *gl = gh->gl;
+	uint64_t old = atom_sub64(&gl->fast, one);
 
-	if (__builtin_expect(s->gh != gh || atom_load8(&s->state) != GLOCK__MOVABLE_HELD, 0))
-		return glock__not_here(gh);
-	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
-	glock__movable_leave(s);
-	if (!(atom_sub64(&gl->fast, glock__fast_one(gh)) & GLOCK__FAST_OPEN))
+	if (__builtin_expect(!(old & GLOCK__FAST_OPEN), 0))
 		return glock__fast_dq_closed(gh);
 	atom_store8(&s->state, GLOCK__MOVABLE_FREE);
 	return glock__fast_gone(gl, gh, glock__tls()->fast.bell);
 }
 
+GLOCK__INLINE int glock__movable_dq_in(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__movable *s = gh->at;
+
+	if (__builtin_expect(s->gh != gh || atom_load8(&s->state) != GLOCK__MOVABLE_HELD, 0))
+		return glock__not_here(gh);
+	PROBE_QUEUE(gl->type, gl->number, s->mode, 1);
+	glock__movable_leave(s);
+	if (s->mode == GLOCK_SH)
+		return glock__movable_leave_word(gl, gh, s, GLOCK__FAST_SH);
+	return glock__movable_leave_word(gl, gh, s, GLOCK__FAST_EX);
+}
+
 /* Lets a movable holder go, in any thread. */
 GLOCK__INLINE int glock__movable_dq(struct glock__holder *gh)
 {
-	if (__builtin_expect(!glock__fast_thread(gh->gl), 0))
+	struct glock *gl = gh->gl;
+
+	if (__builtin_expect(!glock__fast_thread(gl), 0))
 		return glock__movable_dq_slow(gh);
-	return glock__movable_dq_in(gh);
+	return glock__movable_dq_in(gl, gh);
 }
 
 /* ---- wait.c ---- */

@@ -154,5 +154,5 @@ int glock__movable_dq_slow(struct glock__holder *gh)
 	if (err)
 		return err;
 	glock__thread_in(space); /* sets the bell of this space, also without memory */
-	return glock__movable_dq_in(gh);
+	return glock__movable_dq_in(gh->gl, gh);
 }
