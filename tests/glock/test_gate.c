@@ -123,12 +123,47 @@ static void gate_pause(void **state)
 	rig_close();
 }
 
+static int valid_before, valid_after;
+
+static void lose_in_it(const char *op, struct glock *gl, struct glock_holder *gh)
+{
+	(void)gl;
+	if (strcmp(op, "lock"))
+		return;
+	rig.in_op = NULL;
+	valid_before = glock_valid(gh);
+	rig.space->lm->events->lost(rig.space);
+	rig.space->lm->events->back(rig.space);
+	valid_after = glock_valid(gh);
+}
+
+/* The cluster is lost, and comes back, while the operation lock runs. The operation is told. */
+static void gate_lost_in_an_operation(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_RGRP, 1);
+	rig.in_op = lose_in_it;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_answer(0);
+	assert_true(valid_before);
+	assert_false(valid_after);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	assert_false(glock_valid(&a));
+	rig_dq(&a);
+	glock_put(gl);
+	rig_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(gate_lost_and_back),
 	    cmocka_unit_test(gate_late_grant),
 	    cmocka_unit_test(gate_pause),
+	    cmocka_unit_test(gate_lost_in_an_operation),
 	};
 
 	return RUN_TESTS(tests);

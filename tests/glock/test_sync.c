@@ -129,6 +129,32 @@ static void sync_then_dq_in_it(void **state)
 	glock_put(rgrp);
 }
 
+static unsigned int idle_calls;
+
+static void count_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	(void)lm, (void)lk;
+	idle_calls++;
+}
+
+/* The last holder goes during the write-back. Then the lock manager learns of it. */
+static void sync_and_the_last_holder_goes(void **state)
+{
+	const struct glock__lm_ops *ops = rig.lm.ops;
+	struct glock__lm_ops with_idle = *ops;
+
+	(void)state;
+	with_idle.idle = count_idle;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig.lm.ops = &with_idle;
+	atom_store8(&gl->lk.held, true);
+	rig.in_op = dq_in_it;
+	assert_int_equal(glock_sync(gl), 0);
+	assert_int_equal(dq_result, 0);
+	assert_int_equal(idle_calls, 1);
+	rig.lm.ops = ops;
+}
+
 static void demand_in_it(const char *op, struct glock *on, struct glock_holder *gh)
 {
 	(void)op, (void)gh;
@@ -302,10 +328,15 @@ static void sync_beside_no_operation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SYNC_TEST(sync_keeps_the_lock),          SYNC_TEST(sync_fails),
-	    SYNC_TEST(sync_in_an_operation),         SYNC_TEST(sync_then_dq_in_it),
-	    SYNC_TEST(sync_before_a_demand),         SYNC_TEST(sync_of_a_space),
-	    SYNC_TEST(sync_returns_the_first_error), cmocka_unit_test(sync_beside_no_operation),
+	    SYNC_TEST(sync_keeps_the_lock),
+	    SYNC_TEST(sync_fails),
+	    SYNC_TEST(sync_in_an_operation),
+	    SYNC_TEST(sync_then_dq_in_it),
+	    SYNC_TEST(sync_and_the_last_holder_goes),
+	    SYNC_TEST(sync_before_a_demand),
+	    SYNC_TEST(sync_of_a_space),
+	    SYNC_TEST(sync_returns_the_first_error),
+	    cmocka_unit_test(sync_beside_no_operation),
 	};
 
 	return RUN_TESTS(tests);

@@ -223,7 +223,7 @@ static int64_t do_fork(void)
 	return status;
 }
 
-uint32_t actor_lies[ACTOR_LIES], actor_lingers;
+uint32_t actor_lies[ACTOR_LIES], actor_lingers, actor_trap, actor_trapped;
 bool actor_dies;
 
 static int64_t do_lie(unsigned int i, uint32_t pid)
@@ -299,6 +299,13 @@ static int64_t act(char *line)
 		__atomic_store_n(&actor_lingers, (uint32_t)atoi(words[1]), __ATOMIC_RELAXED);
 		return 0;
 	}
+	if (IS("trap", 1)) {
+		__atomic_store_n(&actor_trapped, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&actor_trap, (uint32_t)atoi(words[1]), __ATOMIC_SEQ_CST);
+		return 0;
+	}
+	if (IS("trapped", 0))
+		return __atomic_load_n(&actor_trapped, __ATOMIC_SEQ_CST);
 	if (IS("die", 0)) {
 		__atomic_store_n(&actor_dies, true, __ATOMIC_RELAXED);
 		return 0;

@@ -21,6 +21,8 @@
  *	lie I PID		if the process PID is found dead, one check more says it is alive
  *				(test_recovery)
  *	die			kills itself before it next reports a death (test_recovery)
+ *	trap N			begins to act as trap N says (test_steps)
+ *	trapped			how often it did since then
  *	linger MS		stays MS in a table when it looks for blockers there (test_death)
  *	log			the number of messages
  *	fork			the number of wrong answers in a child
@@ -53,6 +55,7 @@ enum { ACTOR_LIES = 2 };
 extern uint32_t actor_lies[ACTOR_LIES];
 /* "linger" and "die" set these. */
 extern uint32_t actor_lingers;
+extern uint32_t actor_trap, actor_trapped; /* of "trap"; atoms */
 extern bool actor_dies;
 
 /* Runs the actor and does not return, if this process is to be an actor. */

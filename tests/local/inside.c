@@ -87,6 +87,21 @@ bool inside_ring(const char *space, pid_t pid, unsigned int shard)
 	return rung;
 }
 
+bool inside_age_recoverer(const char *space)
+{
+	struct head *head = map(space, true);
+	bool aged = false;
+
+	for (unsigned int i = 0; head && i < NODES; i++)
+		if (atom_load32(&head->slot[i].state) == SLOT_RECOVERING) {
+			head->slot[i].recoverer_generation--;
+			aged = true;
+		}
+	if (head)
+		munmap(head, FILE_SIZE);
+	return aged;
+}
+
 void inside_look(const char *space, struct inside *in)
 {
 	struct local l = {.head = map(space, false)};

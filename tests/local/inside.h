@@ -32,6 +32,11 @@ bool inside_stop(const char *space, pid_t pid, unsigned int tries);
  * process is no node.
  */
 bool inside_ring(const char *space, pid_t pid, unsigned int shard);
+/*
+ * Makes the recoverer of a death one of an older generation, whose slot another node has now.
+ * Returns false if no node recovers.
+ */
+bool inside_age_recoverer(const char *space);
 /* Returns the path of the space's file. */
 const char *inside_path(const char *space);
 

@@ -8,6 +8,7 @@
 #include "lockman/local/local_nodes.h"
 
 #include "actor.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -228,6 +229,28 @@ static void a_try_is_refused_meanwhile(void **state)
 	actor_end(&d);
 }
 
+/* The slot of the process that recovers belongs to a later one now, which knows nothing of this. */
+static void the_recoverer_is_of_an_older_node(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	assert_int_equal(actor_do(&a, "nq 0 18 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 18 EX 0x40"), 0);
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	assert_true(inside_age_recoverer(SPACE));
+	actor_do(&b, "hold 0");
+	assert_int_equal(actor_do(&d, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&b, "recovered"), 2);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&d);
+}
+
 /* No survivor can recover. So no process waits for a recovery. */
 static void nobody_can_recover(void **state)
 {
@@ -271,7 +294,7 @@ int main(int argc, char **argv)
 	    TEST(one_survivor_recovers),      TEST(who_names_a_recoverer_dies),
 	    TEST(who_has_recovered_dies),     TEST(a_stopped_one_is_named),
 	    TEST(a_try_is_refused_meanwhile), TEST(nobody_can_recover),
-	    TEST(recovered_after_a_restart),
+	    TEST(recovered_after_a_restart),  TEST(the_recoverer_is_of_an_older_node),
 	};
 
 	actor_main(argc, argv);
