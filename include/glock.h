@@ -794,6 +794,13 @@ int glock_nq_at(struct glock_holder *gh, const char *where) GLOCK__NO_PLT;
 int glock_dq(struct glock_holder *gh) GLOCK__NO_PLT;
 
 /*
+ * Says that this use of the lock is in vain, such as a look at an empty queue. If another node
+ * waits, and no thread of this node does, glock_dq() gives the lock up at once. The hold time does
+ * not learn from such a use. Does nothing with a fixed hold time, or without the lock. At once.
+ */
+void glock_holder_idle(struct glock_holder *gh);
+
+/*
  * glock_lock() asks for the lock in that mode, and glock_unlock() lets it go. These are the calls
  * for the common case, a request without flags. glock_lock() is glock_holder_init() and then
  * glock_nq(), with its waits and errors. glock_unlock() is glock_dq().

@@ -149,6 +149,12 @@ class holder
 			asked_ = false;
 	}
 
+	/* This use is in vain, such as a look at an empty queue. See glock_holder_idle(). */
+	void idle() noexcept
+	{
+		glock_holder_idle(&gh_);
+	}
+
 	/* For std::shared_lock. The mode of the holder decides: give GLOCK_SH. */
 	void lock_shared()
 	{

@@ -6,7 +6,7 @@
  *
  * -b FILE takes the results of the fixed hold times, and of GFS2's rule, from an earlier output.
  *
- * Without SEED the grid is the fixed one of 972 cells; with SEED 243 cells are drawn at random.
+ * Without SEED the grid is the fixed one of 990 cells; with SEED 243 cells are drawn at random.
  * Each cell is run with 18 fixed hold times and with each policy. THREADS is the number of threads
  * of each node, 1 or 4. Of the cells every EVERYth is run, from FIRST on. A line for each cell goes
  * to the standard output; report.py turns the lines into percentages and a picture.
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HOLDS = 18, CELLS = 972, CELLS_RANDOM = 243 };
+enum { HOLDS = 18, CELLS_EVEN = 972, CELLS = CELLS_EVEN + 18, CELLS_RANDOM = 243 };
 enum { USES = 150000, USES_PHASES = 600000, USES_P99 = 600000 };
 
 #define US 1000ll
@@ -40,7 +40,8 @@ static struct {
 	struct result result[CELLS];
 } * sh;
 
-static const char *const arrival_names[ARRIVALS] = {"exponential", "constant", "bursts", "phases"};
+static const char *const arrival_names[ARRIVALS_ALL] = {
+    "exponential", "constant", "bursts", "phases", "tens", "polled", "polled-said"};
 static unsigned int threads = 1, every = 1, first;
 static uint64_t seed;
 static unsigned int n_cells = CELLS;
@@ -52,6 +53,23 @@ static int64_t hold_of(unsigned int i)
 
 /* ---- the cells ---- */
 
+/* Bursts of ten uses, and a queue that nodes look into until they find something. */
+static struct cell edge_cell(unsigned int i)
+{
+	static const int64_t pause[] = {300 * US, 900 * US, 30 * MS},
+			     look[] = {100 * US, 200 * US, 400 * US};
+	struct cell c = {.threads = threads, .seed = 1000 + i, .hand_over = 300 * US, .io = 0.5};
+	bool polled = i % 2;
+
+	i /= 2;
+	c.arrivals = polled ? POLLED_SAID : TENS;
+	c.use = polled ? 5 * US : 10 * US;
+	c.gap = polled ? 20 * US : pause[i % 3];
+	c.other_gap = polled ? look[i % 3] : 0;
+	c.nodes = 2 + 2 * (i / 3);
+	return c;
+}
+
 static struct cell fixed_cell(unsigned int i)
 {
 	static const unsigned int nodes[] = {2, 8, 64};
@@ -60,6 +78,8 @@ static struct cell fixed_cell(unsigned int i)
 	static const double share[] = {0, 0.5, 0.95};
 	struct cell c = {.threads = threads, .seed = 1000 + i};
 
+	if (i >= CELLS_EVEN)
+		return edge_cell(i - CELLS_EVEN);
 	c.arrivals = i % ARRIVALS, i /= ARRIVALS;
 	c.sh = share[i % 3], i /= 3;
 	c.hand_over = hand_over[i % 3], i /= 3;

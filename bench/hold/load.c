@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAX = 64, THREADS_MAX = 4, WAITS_MAX = 1 << 20 };
+enum { NODES_MAX = 64, THREADS_MAX = 4, WAITS_MAX = 1 << 20, QUEUE_MAX = 100 };
 
 #define SECOND 1000000000ll
 
@@ -29,6 +29,7 @@ struct thread {
 	uint32_t *word; /* the word for which it waits */
 	int result;
 	uint64_t dice;
+	unsigned int burst; /* uses since the last gap */
 };
 
 static struct {
@@ -45,6 +46,7 @@ static struct {
 	int64_t begin, end; /* uses between these times count; begin 0: not yet */
 	int64_t warm;       /* begin at the latest */
 	int64_t phase[NODES_MAX];
+	unsigned int queued; /* items of a queue */
 	uint64_t uses, of_node[NODES_MAX], waits;
 	int64_t longest;
 	uint32_t wait[WAITS_MAX]; /* in units of 100 ns */
@@ -92,6 +94,12 @@ static int64_t next_gap(struct thread *t)
 		return c->gap;
 	case BURSTS:
 		return c->gap / 8 + (chance(&t->dice) < 0.125 ? 7 * c->gap : 0);
+	case TENS:
+		t->burst = (t->burst + 1) % 10;
+		return t->burst ? 0 : exponential(&t->dice, c->gap);
+	case POLLED:
+	case POLLED_SAID: /* a job takes less time to do than to make */
+		return exponential(&t->dice, t->node % 2 ? c->gap : 3 * c->gap);
 	case PHASES:
 		other = (load_now() + w.phase[t->node]) / SECOND & 1;
 		return exponential(&t->dice, other ? c->other_gap : c->gap);
@@ -102,9 +110,13 @@ static int64_t next_gap(struct thread *t)
 
 static int64_t next_use(struct thread *t)
 {
-	if (w.cell->arrivals == CONSTANT || w.cell->arrivals == BURSTS)
+	switch (w.cell->arrivals) {
+	case EXPONENTIAL:
+	case PHASES:
+		return exponential(&t->dice, w.cell->use);
+	default:
 		return w.cell->use;
-	return exponential(&t->dice, w.cell->use);
+	}
 }
 
 /* ---- the heap of fibers ---- */
@@ -258,7 +270,16 @@ static int read_in(struct glock_holder *gh)
 static const struct glock_ops ops = {
     .size = sizeof(ops), .instantiate = read_in, .xmote_th = write_back};
 
-static void count(const struct thread *t, int64_t asked)
+/* Puts an item into the queue or takes one out. Returns false if the look was in vain. */
+static bool look(const struct thread *t)
+{
+	if (t->node % 2 ? !w.queued : w.queued == QUEUE_MAX)
+		return false;
+	w.queued += t->node % 2 ? -1u : 1;
+	return true;
+}
+
+static void count(const struct thread *t, int64_t asked, bool useful)
 {
 	int64_t now = load_now(), waited = now - asked;
 
@@ -266,8 +287,8 @@ static void count(const struct thread *t, int64_t asked)
 		w.begin = now;
 	if (!w.begin || now >= w.end)
 		return;
-	w.uses++;
-	w.of_node[t->node]++;
+	w.uses += useful;
+	w.of_node[t->node] += useful;
 	if (!waited)
 		return;
 	if (w.waits < WAITS_MAX)
@@ -285,15 +306,20 @@ static void live(void *arg)
 	must(!glock_get(w.space[t->node], GLOCK_INODE, 1, &gl), "glock_get");
 	sleep_for(1 + (int64_t)(chance(&t->dice) * (double)(w.cell->gap + w.cell->use)));
 	for (;;) {
+		const bool polled = w.cell->arrivals >= POLLED;
 		struct glock_holder gh;
 		int64_t asked = load_now();
+		bool useful;
 
 		glock_holder_init(&gh, gl, chance(&t->dice) < w.cell->sh ? GLOCK_SH : GLOCK_EX, 0);
 		must(!glock_nq(&gh), "glock_nq");
-		count(t, asked);
+		useful = !polled || look(t);
+		count(t, asked, useful && !(polled && t->node % 2 == 0));
 		sleep_for(next_use(t));
+		if (!useful && w.cell->arrivals == POLLED_SAID)
+			glock_holder_idle(&gh);
 		must(!glock_dq(&gh), "glock_dq");
-		sleep_for(next_gap(t));
+		sleep_for(useful ? next_gap(t) : w.cell->other_gap);
 	}
 }
 

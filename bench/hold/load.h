@@ -19,12 +19,16 @@ enum arrivals {
 	BURSTS, /* 8 uses with an eighth of the gap, then a long gap; the mean is the same */
 	PHASES, /* the gap of a node alternates every second, exponential */
 	ARRIVALS,
+	TENS = ARRIVALS, /* 10 uses without a gap, then an exponential gap */
+	POLLED,      /* a queue: even nodes put, odd nodes take, each after an exponential gap */
+	POLLED_SAID, /* the same, and the program says that a look was in vain */
+	ARRIVALS_ALL,
 };
 
 struct cell {
 	unsigned int nodes, threads; /* threads of each node */
 	int64_t gap, use;            /* ns, means */
-	int64_t other_gap;           /* with PHASES the gap of each other second */
+	int64_t other_gap;           /* of each other second; of a queue after a look in vain */
 	int64_t hand_over;           /* ns: from the end of a use to one on another node */
 	double sh;                   /* the share of uses in SH; the others are in EX */
 	double io;                   /* the share of hand_over in xmote_th and instantiate */

@@ -30,8 +30,10 @@ static int take_job(struct glock *queue)
 		err = 0; /* the first number, or a node died: begin at 0 */
 	if (err)
 		return err;
-	if (v.next == JOBS)
+	if (v.next == JOBS) {
+		glock_holder_idle(&gh);
 		return -ENOENT;
+	}
 	v.next++;
 	err = glock_lvb_write(&gh, &v);
 	return err ? err : v.next - 1;

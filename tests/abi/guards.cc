@@ -63,6 +63,7 @@ static void tries(glocks::space &shop)
 	CHECK(error_of([&] { lock.lock(); }) == EDEADLK && glock_valid(lock.get()));
 	lock.unlock();
 	CHECK(lock.try_lock_cached());
+	lock.idle();
 	std::thread([&lock] { lock.unlock(); }).join(); // not this thread's: nothing happens
 	CHECK(glock_valid(lock.get()));
 }

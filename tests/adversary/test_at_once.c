@@ -36,6 +36,7 @@ static void uses_a_lock(struct glock_holder *held)
 	SAME(glock_token(held, &token), 0);
 	SAME(glock_lvb_read(held, value), -ENODATA);
 	SAME(glock_lvb_write(held, value), 0);
+	glock_holder_idle(held);
 	SAME(glock_downgrade(held, GLOCK_SH), 0);
 }
 

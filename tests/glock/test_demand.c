@@ -109,6 +109,22 @@ static void demand_merged_demands_in_traces(void **state)
 }
 
 /* The hold time counts from the grant, with or without a holder. Then the demote is due. */
+static void demand_after_a_use_in_vain(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	glock_holder_idle(&a);
+	rig_dq(&a);
+	assert_null(rig.open); /* the hold time of the type is fixed */
+	glock_holder_idle(&a); /* not held */
+	rig_pass(201 * RIG_MS);
+	rig_answer(0);
+	glock_put(gl);
+}
+
 static void demand_hold_time(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -262,6 +278,7 @@ int main(void)
 	    RIG_TEST(demand_before_waiters),
 	    RIG_TEST(demand_after_a_downgrade),
 	    RIG_TEST(demand_merges),
+	    RIG_TEST(demand_after_a_use_in_vain),
 	    RIG_TEST(demand_merged_demands_in_traces),
 	    RIG_TEST(demand_hold_time),
 	    RIG_TEST(demand_hold_time_after_grants_only),

@@ -431,6 +431,126 @@ static void policy_waits_are_no_gaps(void **state)
 	rig_dq(&gh);
 }
 
+/* A use in vain ends the turn of a lock that would stay. The next use is no sample of a gap. */
+static void policy_a_use_in_vain_ends_the_turn(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10, H / 10}, .likely = {60000, 60000}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	glock_holder_idle(&gh);
+	rig_dq(&gh);
+	assert_non_null(rig.open);
+	rig_answer(0);
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_dq(&gh);
+	assert_int_equal(known().likely[ANY], 60000);
+	assert_int_equal(known().likely[EX], 60000);
+	assert_true(stays_for(GLOCK__EX)); /* the holder was not in vain again */
+}
+
+/* A thread of this node waits. It may find what the first one did not. */
+static void policy_a_waiter_comes_after_a_use_in_vain(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.likely = {0}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_nq(&other, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	glock_holder_idle(&gh);
+	rig_dq(&gh);
+	assert_null(rig.open);
+	assert_true(glock_poll(&other));
+	rig_dq(&other);
+	assert_non_null(rig.open);
+}
+
+/* The word counts the uses. From the one in vain on, the queue sees them. */
+static void policy_a_use_in_vain_is_seen(void **state)
+{
+	bool counting = true;
+
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	rig_hold(&gh, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&gh);
+	for (int k = 0; k < 3; k++) {
+		rig_pass(10000);
+		rig_hold(&gh, gl, GLOCK_EX, 0);
+		if (k == 2) {
+			glock_holder_idle(&gh);
+			gl_lock(gl);
+			counting = gl_busy(gl)->hold_state.counting;
+			gl_unlock(gl);
+		}
+		rig_dq(&gh);
+		assert_int_equal(!rig.open, k < 2);
+	}
+	assert_false(counting);
+}
+
+/*
+ * Most gaps are at most 0.25 H, and a third of the others are long: the uses come in bursts. After
+ * a burst the lock stays for three mean gaps.
+ */
+static void policy_bursts(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {SURE}, .lone = {65536 / 3}});
+	assert_true(stays_for(GLOCK__EX));
+	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 10) / 10);
+	rig_pass(H / 100 * 29);
+	assert_null(rig.open);
+	rig_pass(H / 100 * 2);
+	assert_non_null(rig.open);
+}
+
+/* Few of the gaps that are not quick are long: an unused lock stays as long as without bursts. */
+static void policy_no_bursts(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {SURE}, .lone = {65536 / 5}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 149);
+	assert_null(rig.open);
+}
+
+/* Most gaps are not quick. Then it is nothing that long ones are among them. */
+static void policy_no_bursts_without_quick_gaps(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 3}, .likely = {SURE}, .lone = {65536 / 3}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 149);
+	assert_null(rig.open);
+}
+
+/* After a hundred quick gaps in a row the uses have no end in sight. */
+static void policy_no_bursts_without_end(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {64512}, .lone = {65535}});
+	assert_true(stays_for(GLOCK__EX));
+	rig_pass(H / 100 * 149);
+	assert_null(rig.open);
+}
+
+/* A gap of at most 0.25 H tells nothing of those that are longer. */
+static void policy_learns_of_bursts(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.release = H, .lone = {32768}});
+	two_uses(H / 10 * 16);
+	assert_int_equal(known().lone[ANY], 32768 + 4096);
+	know((struct glock__hold_policy){.release = H, .lone = {32768}});
+	two_uses(H / 10 * 14);
+	assert_int_equal(known().lone[ANY], 32768 - 4096);
+	know((struct glock__hold_policy){.release = 5 * H, .lone = {32768}});
+	two_uses(H);
+	assert_int_equal(known().lone[ANY], 32768);
+}
+
 static void policy_short_gap(void **state)
 {
 	(void)state;
@@ -533,7 +653,7 @@ static void policy_two_looks_in_a_row(void **state)
 	struct glock__hold_state *s;
 
 	(void)state;
-	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {60000}});
 	assert_true(stays_for(GLOCK__EX));
 	rig.now += 60000;
 	gl_lock(gl);
@@ -542,6 +662,8 @@ static void policy_two_looks_in_a_row(void **state)
 	s->n[ANY]++; /* the word has counted a use */
 	gl_unlock(gl);
 	assert_true(is_kept());
+	assert_int_equal(known().likely[ANY],
+			 60000 + (65536 - 60000) / 8); /* the use is a sample */
 	rig.now += 20000;
 	assert_true(is_kept());
 	rig.now += 40000;
@@ -608,6 +730,14 @@ int main(void)
 	    POLICY_TEST(policy_a_waiter_comes_first),
 	    POLICY_TEST(policy_a_waiter_has_a_bound),
 	    POLICY_TEST(policy_a_reader_in_comes_first),
+	    POLICY_TEST(policy_a_use_in_vain_ends_the_turn),
+	    POLICY_TEST(policy_a_waiter_comes_after_a_use_in_vain),
+	    POLICY_TEST(policy_a_use_in_vain_is_seen),
+	    POLICY_TEST(policy_bursts),
+	    POLICY_TEST(policy_no_bursts),
+	    POLICY_TEST(policy_no_bursts_without_quick_gaps),
+	    POLICY_TEST(policy_no_bursts_without_end),
+	    POLICY_TEST(policy_learns_of_bursts),
 	    POLICY_TEST(policy_short_gap),
 	    POLICY_TEST(policy_long_gap),
 	    POLICY_TEST(policy_one_long_hand_over),

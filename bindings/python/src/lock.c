@@ -253,12 +253,10 @@ static PyObject *lock_repr(PyObject *obj)
 
 PyDoc_STRVAR(
     acquire_doc,
-    "acquire($self, /, blocking=True, timeout=None, *, idle=False)\n--\n\n"
+    "acquire($self, /, blocking=True, timeout=None, *, cached=False)\n--\n\n"
     "Takes the lock, as threading.Lock.acquire(). Returns True, or False if the lock is not\n"
-    "free now or the time is over. timeout: seconds; None or below 0: no limit. idle, with\n"
-    "blocking=False: a lock that another process only caches is free. False then means that\n"
-    "the lock is in use.\n\n"
-    "BlockingIOError: with idle, no user is known, but the lock did not come in time.\n"
+    "free now or the time is over. timeout: seconds; None or below 0: no limit. cached, with\n"
+    "blocking=False: True only if this process has the lock cached. No request is made.\n\n"
     "OSError EDEADLK: this thread has the lock, or load or save would have to wait.\n"
     "OSError EIO: the space is withdrawn. ChildProcessError: in a child after fork.\n"
     "An exception of load comes from here.");
@@ -270,12 +268,19 @@ PyDoc_STRVAR(downgrade_doc,
 	     "downgrade($self, mode=glock.SH, /)\n--\n\n"
 	     "Changes a held lock in EX to a weaker mode, in place.\n\n"
 	     "OSError EINVAL: not held in EX, or no such mode. OSError EIO: the lock was lost.");
+PyDoc_STRVAR(
+    idle_doc,
+    "idle($self, /)\n--\n\n"
+    "Says that this use of the held lock is in vain, such as a look at an empty queue. If\n"
+    "another process waits, the lock then goes to that process at once.\n\n"
+    "RuntimeError: the lock is not held.");
 
 static PyMethodDef methods[] = {
     {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS,
      acquire_doc},
     {"release", lock_release, METH_NOARGS, release_doc},
     {"downgrade", py_lock_downgrade, METH_VARARGS, downgrade_doc},
+    {"idle", py_lock_idle, METH_NOARGS, idle_doc},
     {"__enter__", lock_enter, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)(void (*)(void))lock_exit, METH_FASTCALL, NULL},
     {"__aenter__", lock_aenter, METH_NOARGS, NULL},

@@ -112,6 +112,17 @@ PyObject *py_lock_downgrade(PyObject *obj, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+PyObject *py_lock_idle(PyObject *obj, PyObject *unused)
+{
+	struct py_holder *h = holder((struct py_lock *)obj);
+
+	(void)unused;
+	if (!h)
+		return NULL;
+	glock_holder_idle(&h->gh);
+	Py_RETURN_NONE;
+}
+
 static PyObject *get_held(PyObject *obj, void *unused)
 {
 	struct py_lock *lock = (struct py_lock *)obj;

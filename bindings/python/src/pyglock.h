@@ -157,6 +157,7 @@ void py_lock_dealloc(PyObject *lock);
 PyObject *py_lock_new(struct py_space *space, unsigned int type, uint64_t number, int mode,
 		      int64_t timeout, unsigned int flags);
 PyObject *py_lock_downgrade(PyObject *self, PyObject *args);
+PyObject *py_lock_idle(PyObject *self, PyObject *unused);
 
 /* ---- cached values: cached.c ---- */
 

@@ -164,11 +164,13 @@ def test_tokens_and_value_blocks():
         with lock:
             assert lock.token > first
             assert lock.value_block == b"size 7" + bytes(26)
+            lock.idle()
             lock.downgrade()
             tap.raises(PermissionError, lambda: lock.token)
             tap.raises(OSError, space.lock(5, glock.SH).acquire, errno=errno.EDEADLK)
         with lock:  # the next request wants EX again
             assert lock.token > first
+        tap.raises(RuntimeError, lock.idle)
         flock = space.lock("text")
         with flock:
             tap.raises(OSError, lambda: flock.value_block, errno=errno.EOPNOTSUPP)
@@ -405,6 +407,7 @@ def test_signatures_are_known():
             if callable(member) and not name.startswith("_"):
                 assert "self" in inspect.signature(member).parameters, (cls, name)
     assert inspect.signature(glock.Space.lock).parameters["mode"].default == glock.EX
+    assert "cached" in inspect.signature(glock.Lock.acquire).parameters
     assert str(glock.Cached[int]) == "glock.Cached[int]"
 
 

@@ -75,6 +75,7 @@ enum { glock__linux_hz = 0 };
 #define GLOCK__H_FAST (1u << 22)           /* it stands in a slot of its thread, see word.h */
 #define GLOCK__H_BIASED (1u << 24)         /* with H_FAST: by the bias of the word, see bias.h */
 #define GLOCK__H_MOVABLE (1u << 25)        /* with H_FAST: in a slot that any thread may empty */
+#define GLOCK__H_IDLE (1u << 26)           /* the use found nothing to do */
 #define GLOCK__H_DEATH_REPORTED (1u << 23) /* with H_DIED: the program can ask for the death */
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */

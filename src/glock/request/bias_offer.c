@@ -50,7 +50,7 @@ int glock__fast_dq_revoked(struct glock__holder *gh)
 
 	gl_lock(gl);
 	unclaim(gl, glock__slot_of_bias(glock__tls()->fast.thread, gl));
-	glock__hold_let_go(gl, gh->mode);
+	glock__hold_let_go(gl, gh);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 	atom_store32(&gh->state, 0);

@@ -41,7 +41,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (gh->flags & GLOCK_NOCACHE)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	glock__unlink(gl, gh);
-	glock__hold_let_go(gl, gh->mode);
+	glock__hold_let_go(gl, gh);
 	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
 		if (gl_type(gl)->ops.unlock) {
@@ -194,6 +194,22 @@ GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
 	if (gh_state(gh) & GLOCK__H_FAST)
 		return glock__fast_dq_more(gh->gl, gh);
 	return dq_by_queue(pub);
+}
+
+void glock_holder_idle(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+
+	if (!gl || !(gh_state(gh) & GLOCK__H_HOLDER) ||
+	    glock__check(gl_space(gl), "glock_holder_idle"))
+		return;
+	atom_or32(&gh->state, GLOCK__H_IDLE);
+	if (!glock__hold_adapts(gl) || !(atom_load32(&gl->flags) & GLOCK__F_PENDING_DEMOTE))
+		return;
+	gl_lock(gl);
+	glock__hold_idle_use(gl);
+	gl_unlock(gl);
 }
 
 void glock__dq_unseen(struct glock_holder *pub)

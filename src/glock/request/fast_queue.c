@@ -29,7 +29,7 @@ static void fast_run_queue(struct glock *gl, const struct glock__holder *gh)
 {
 	gl_lock(gl);
 	if (gh)
-		glock__hold_let_go(gl, gh->mode);
+		glock__hold_let_go(gl, gh);
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 }

@@ -42,6 +42,8 @@ enum {
 	SHARE = 192, /* tenths: parts of use for each part of hand-over, 95 % of the limit */
 	FEW_EX = 2,  /* if less than one use of so many is in EX, only uses in EX count */
 	SURE = 65536 / 16 * 15, /* from that chance on nearly all gaps are short */
+	LONE = 65536 / 5,       /* above that share few of the gaps that are not quick are short */
+	ENDLESS = 65536 / 64 * 63, /* from that chance on no burst has an end */
 	JUMP = 8,           /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,    /* a process that was stopped once does not spoil the record */
 	QUICK_NS = 50000,   /* uses that follow each other so quickly are counted, not seen */
@@ -107,13 +109,30 @@ static int64_t sure_gain(const struct glock__hold_policy *p, enum glock__hold_us
  * the mean, because a use that the library cannot see, as of a mapped page, follows the last use
  * after the same time each time. If nearly all gaps are short, the next one is hardly in vain.
  */
-static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
+static int64_t usual_patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
 	int64_t most = short_gap(p), time = p->mean[u] + p->mean[u] / 2;
 
 	if (p->likely[u] >= SURE)
 		return most;
 	return time > most ? most : time < most / 2 ? most / 2 : time;
+}
+
+/* Returns how long a gap may be that counts as quick. */
+static int64_t quick_gap(const struct glock__hold_policy *p)
+{
+	return hand_over(p) / 4;
+}
+
+/*
+ * The same if uses come in bursts: most gaps are quick, and few of the others are short. Then a use
+ * that does not come quickly is not waited for.
+ */
+static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
+{
+	if (p->lone[u] <= LONE || p->likely[u] >= ENDLESS || p->mean[u] > quick_gap(p))
+		return usual_patience(p, u);
+	return later(quick_gap(p), 3 * (int64_t)p->mean[u]);
 }
 
 /*
@@ -127,7 +146,7 @@ static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 
 	if (!likely)
 		return 0;
-	in_vain = u == GLOCK__USES_EX ? patience(p, u) : short_gap(p);
+	in_vain = u == GLOCK__USES_EX ? usual_patience(p, u) : short_gap(p);
 	in_vain = in_vain * (65536 - likely) / likely;
 	return later(0, sure_gain(p, u) - in_vain);
 }
@@ -171,6 +190,8 @@ static void gap_sample(struct glock *gl, enum glock__hold_uses u, int64_t gap)
 
 	state_of(gl)->ended[u] = 0;
 	glock__hold_learn16(&p->likely[u], is_short ? 65536 : 0);
+	if (gap > quick_gap(p))
+		glock__hold_learn16(&p->lone[u], is_short ? 0 : 65536);
 	if (is_short)
 		glock__hold_learn32(&p->mean[u], gap);
 }
@@ -366,29 +387,49 @@ int64_t glock__hold_look(struct glock *gl)
 	return 0;
 }
 
-void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
+void glock__hold_idle_use(struct glock *gl)
+{
+	state_of(gl)->counting = false;
+	glock__fast_shut(gl);
+}
+
+/*
+ * Returns the time until which a glock stays after the end of a use; 0: it goes now. The next use
+ * after one in vain is worth no wait, unless a thread waits for it.
+ */
+static int64_t left_until(struct glock *gl, bool idle)
+{
+	enum glock__hold_uses u = (enum glock__hold_uses)policy_of(gl)->uses;
+
+	if (state_of(gl)->ended[u])
+		return unused_until(gl, u, state_of(gl)->ended[u]);
+	if (!idle || is_awaited(gl, GLOCK__USES_ANY))
+		return used_until(gl, u, gl_record(gl)->granted_at);
+	note(gl, GLOCK__HOLD_UNUSED);
+	return 0;
+}
+
+void glock__hold_let_go(struct glock *gl, const struct glock__holder *gh)
 {
 	struct glock__hold_state *s = state_of(gl);
-	enum glock__hold_uses u;
+	const bool idle = gh_state(gh) & GLOCK__H_IDLE;
 	int64_t until;
 
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) || !glock__hold_adapts(gl) ||
 	    !policy_of(gl))
 		return;
 	s->counting = false;
-	if (mode == GLOCK_EX) {
-		s->ended[GLOCK__USES_EX] = gl_now(gl);
+	if (gh->mode == GLOCK_EX) {
+		s->ended[GLOCK__USES_EX] = idle ? 0 : gl_now(gl);
 		s->blocked = 0;
 	}
 	if (glock__is_held(gl))
 		return;
-	s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	s->ended[GLOCK__USES_ANY] = idle ? 0 : gl_now(gl);
 	note_waiters(gl);
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || gl->state != GLOCK_EX)
 		return;
-	u = (enum glock__hold_uses)policy_of(gl)->uses;
-	until = s->ended[u] ? unused_until(gl, u, s->ended[u])
-			    : used_until(gl, u, gl_record(gl)->granted_at);
+	until = left_until(gl, idle);
 	if (until) {
 		glock__work_queue(gl, until);
 		return;

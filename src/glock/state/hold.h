@@ -20,8 +20,10 @@ int64_t glock__hold_look(struct glock *gl);
 int64_t glock__hold_idle(const struct glock *gl);
 /* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);
-/* A holder was let go in that mode, and is out of list and word. The word is closed. */
-void glock__hold_let_go(struct glock *gl, enum glock_mode mode);
+/* This holder was let go, and is out of list and word. The word is closed. */
+void glock__hold_let_go(struct glock *gl, const struct glock__holder *gh);
+/* A use that goes on is in vain. Its end is to be seen, so the word does not only count it. */
+void glock__hold_idle_use(struct glock *gl);
 /* The lock manager has granted that mode. */
 void glock__hold_granted(struct glock *gl, enum glock_mode mode);
 /* The holder that waited for a grant runs. */

@@ -40,6 +40,7 @@ struct glock__hold_policy {
 	uint8_t uses;                     /* enum glock__hold_uses: those that counted last */
 	uint16_t staged;                  /* the share of turns that began in SH, of 65536 */
 	uint32_t n[GLOCK__USES_MAX];      /* uses; the weight of old ones halves in five demands */
+	uint16_t lone[GLOCK__USES_MAX];   /* the share of long gaps in those not quick, of 65536 */
 };
 
 /* Moves *mean towards a sample by an eighth. Eight or nine samples replace what was there. */
@@ -77,6 +78,7 @@ static inline void glock__hold_teach(struct glock__hold_policy *type,
 	for (unsigned int i = 0; i < GLOCK__USES_MAX; i++) {
 		type->mean[i] = glock__hold_middle(type->mean[i], own->mean[i]);
 		type->likely[i] = (uint16_t)glock__hold_middle(type->likely[i], own->likely[i]);
+		type->lone[i] = (uint16_t)glock__hold_middle(type->lone[i], own->lone[i]);
 		type->n[i] = own->n[i];
 	}
 }
