@@ -106,12 +106,23 @@ void py_lock_end(struct py_lock *lock)
 	Py_DECREF(space);
 }
 
+/* As space.lock(3).acquire(): no name keeps the lock, which its program takes for held. */
+static void warn_of_held(struct py_lock *lock)
+{
+	if (PyErr_WarnFormat(PyExc_ResourceWarning, 1,
+			     "lock %llu goes, because no name keeps the Lock that holds it",
+			     (unsigned long long)glock_number(lock->gl)))
+		PyErr_WriteUnraisable(NULL);
+}
+
 void py_lock_dealloc(PyObject *obj)
 {
 	struct py_lock *lock = (struct py_lock *)obj;
 	PyObject *type, *value, *traceback;
 
 	PyErr_Fetch(&type, &value, &traceback);
+	if (lock->held && lock->gl && !py_space_is_foreign(lock->space))
+		warn_of_held(lock);
 	if (lock->weak)
 		PyObject_ClearWeakRefs(obj);
 	py_lock_end(lock);
@@ -171,20 +182,23 @@ static PyObject *lock_release(PyObject *obj, PyObject *unused)
 static PyObject *lock_acquire(PyObject *obj, PyObject *args, PyObject *kwds)
 {
 	static char *names[] = {"blocking", "timeout", "cached", NULL};
-	PyObject *timeout = Py_None;
+	struct py_lock *lock = (struct py_lock *)obj;
+	PyObject *timeout = NULL;
 	int block = 1, cached = 0, got;
 	int64_t ns;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwds, "|pO$p:acquire", names, &block, &timeout,
-					 &cached) ||
-	    py_seconds(timeout, &ns))
+					 &cached))
+		return NULL;
+	ns = block ? lock->timeout : -1;
+	if (timeout && py_seconds(timeout, &ns))
 		return NULL;
 	if (block ? cached : ns >= 0) {
 		PyErr_SetString(PyExc_ValueError,
 				block ? "cached is for a try" : "a try has no timeout");
 		return NULL;
 	}
-	got = py_holder_ask((struct py_lock *)obj, py_this_thread(), ns,
+	got = py_holder_ask(lock, py_this_thread(), ns,
 			    block    ? GLOCK_ASYNC
 			    : cached ? GLOCK_TRY_CACHED
 				     : GLOCK_TRY);
@@ -253,10 +267,11 @@ static PyObject *lock_repr(PyObject *obj)
 
 PyDoc_STRVAR(
     acquire_doc,
-    "acquire($self, /, blocking=True, timeout=None, *, cached=False)\n--\n\n"
+    "acquire($self, /, blocking=True, timeout=..., *, cached=False)\n--\n\n"
     "Takes the lock, as threading.Lock.acquire(). Returns True, or False if the lock is not\n"
-    "free now or the time is over. timeout: seconds; None or below 0: no limit. cached, with\n"
-    "blocking=False: True only if this process has the lock cached. No request is made.\n\n"
+    "free now or the time is over. timeout: seconds; None or below 0: no limit; left out: the\n"
+    "timeout of the Lock. cached, with blocking=False: True only if this process has the lock\n"
+    "cached. No request is made.\n\n"
     "OSError EDEADLK: this thread has the lock, or load or save would have to wait.\n"
     "OSError EIO: the space is withdrawn. ChildProcessError: in a child after fork.\n"
     "An exception of load comes from here.");

@@ -199,5 +199,5 @@ PyGetSetDef py_lock_state[] = {
     {"type", get_type, NULL, "The type of the lock.", NULL},
     {"space", get_space, NULL, "The Space of the lock.", NULL},
     {"timeout", get_timeout, set_timeout,
-     "Seconds that `with` and `async with` wait at most; None: no limit.", NULL},
+     "Seconds that acquire() and `with` wait at most; None: no limit.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};

@@ -3,6 +3,7 @@
 """test_locks.py - tests spaces and locks: modes, timeouts, threads, signals, exceptions. TAP."""
 import ast
 import errno
+import gc
 import inspect
 import os
 import pickle
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+import warnings
 import weakref
 
 import glock
@@ -57,6 +59,8 @@ def test_modes():
         process = other_process(space, 9, glock.DF)
         assert space.lock(9, glock.DF).acquire(timeout=20)
         assert not space.lock(9, glock.SH).acquire(timeout=0.05)
+        waits = space.lock(9, glock.SH, timeout=0.05)
+        assert not waits.acquire() and not waits.acquire(blocking=False)
         end(process)
 
 
@@ -398,6 +402,15 @@ def test_type_hints_mean_what_they_say():
             for hint in [f.returns, *(a.annotation for a in arguments)]:
                 used = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)} if hint else set()
                 assert not used & members, (cls.name, f.name, used & members)
+
+
+def test_a_lock_without_a_name_warns():
+    with glock.Space("nameless") as space, warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        space.lock(3).acquire()
+        gc.collect()
+        assert [w.category for w in seen] == [ResourceWarning] and "lock 3 goes" in str(seen[0].message), seen
+        assert space.lock(3).acquire(blocking=False)  # and it is free
 
 
 def test_signatures_are_known():
