@@ -45,24 +45,16 @@ int glock__check_size(struct glock_space *space, const char *name, size_t size, 
 	return -EINVAL;
 }
 
-int glock__not_owner(const struct glock__holder *gh)
+int glock__not_let_go(const struct glock__holder *gh, int err)
 {
-	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64
-		   " taken at %s: another thread releases the holder; release it in the "
-		   "thread that took it, or take it with GLOCK_NOPID",
-		   gh->gl->type, gh->gl->number, gh->where);
-	return -EPERM;
-}
+	const char *why = err == -EPERM ? "another thread releases the holder; release it in the "
+					  "thread that took it, or take it with GLOCK_NOPID"
+					: "the holder is a copy; keep a holder at its address from "
+					  "glock_nq() until glock_dq() has returned";
 
-int glock__not_here(const struct glock__holder *gh)
-{
-	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64
-		   " taken at %s: the holder is a copy; keep a holder at its address from "
-		   "glock_nq() until glock_dq() has returned",
-		   gh->gl->type, gh->gl->number, gh->where);
-	return -EINVAL;
+	glock__log(gl_space(gh->gl), "glock %u:%" PRIu64 " taken at %s: %s", gh->gl->type,
+		   gh->gl->number, gh->where, why);
+	return err;
 }
 
 /*

@@ -239,9 +239,7 @@ size_t glock__unknown_member(const void *at, size_t size, size_t known);
 /* Logs an operation that the thread, which calls the library or ends, left by longjmp(). */
 GLOCK__COLD void glock__check_left(bool ends);
 
-/* Logs that the caller is not the owner. Returns -EPERM. */
-GLOCK__COLD int glock__not_owner(const struct glock__holder *gh);
-/* Logs that the lock was not taken with the holder at this address. Returns -EINVAL. */
-GLOCK__COLD int glock__not_here(const struct glock__holder *gh);
+/* Logs why a holder stays: -EPERM another thread took it, -EINVAL it is a copy. Returns err. */
+GLOCK__COLD int glock__not_let_go(const struct glock__holder *gh, int err);
 
 #endif

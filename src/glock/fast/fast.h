@@ -279,7 +279,7 @@ GLOCK__INLINE int glock__movable_dq_in(struct glock *gl, struct glock__holder *g
 	struct glock__movable *s = gh->at;
 
 	if (__builtin_expect(s->gh != gh || atom_load8(&s->state) != GLOCK__MOVABLE_HELD, 0))
-		return glock__not_here(gh);
+		return glock__not_let_go(gh, -EINVAL);
 	PROBE_QUEUE(gl->type, gl->number, s->mode, 1);
 	glock__movable_leave(s);
 	if (s->mode == GLOCK_SH)

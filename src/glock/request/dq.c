@@ -124,7 +124,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 GLOCK__INLINE int let_go(struct glock *gl, struct glock__holder *gh)
 {
 	if (__builtin_expect(gh_state(gh) & GLOCK__H_QUEUED && !is_linked(gh), 0))
-		return glock__not_here(gh);
+		return glock__not_let_go(gh, -EINVAL);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
 	/* The operation unlock needs the bit lock, which a write-back may have: see sync.c. */
@@ -156,7 +156,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	if (err)
 		return err;
 	if (glock__is_other_threads(gh))
-		return glock__not_owner(gh);
+		return glock__not_let_go(gh, -EPERM);
 	glock__tsan_release(gl);
 	/* Without operations this thread itself hands the glock to a waiter on another node. */
 	inline_work = !gl_type(gl)->has_ops && glock__inline_begin(gl, NULL);
@@ -256,7 +256,7 @@ int glock_cancel(struct glock_holder *pub)
 		return err;
 	gl_lock(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT && !is_linked(gh))
-		err = glock__not_here(gh);
+		err = glock__not_let_go(gh, -EINVAL);
 	else
 		err = take_back(gl, gh) ? 0 : -EALREADY;
 	gl_unlock(gl);

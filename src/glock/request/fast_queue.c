@@ -141,7 +141,7 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 	gl_unlock(gl);
 	if (ended)
 		return 0;
-	return copy ? glock__not_here(gh) : glock__not_owner(gh);
+	return glock__not_let_go(gh, copy ? -EINVAL : -EPERM);
 }
 
 /* ---- movable holders ---- */

@@ -75,7 +75,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if ((gh_state(gh) & (GLOCK__H_FAST | GLOCK__H_MOVABLE)) == GLOCK__H_FAST
 		? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
 		: glock__is_other_threads(gh))
-		return glock__not_owner(gh);
+		return glock__not_let_go(gh, -EPERM);
 	gl_lock(gl);
 	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_FAST)
