@@ -79,8 +79,11 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
  * ten types. NUMBER is decimal, or hexadecimal with 0x.
  */
 bool name_is_number(const char *text, unsigned int *type, uint64_t *number);
-/* The same. Any other text is a glock of type flock, with the hash of the text as its number. */
-void name_to_glock(const char *text, unsigned int *type, uint64_t *number);
+/*
+ * The same. Any other text is a glock of type flock, with the hash of the text as its number. But a
+ * text of this form with an unknown type or a wrong number is none, and false is returned.
+ */
+bool name_to_glock(const char *text, unsigned int *type, uint64_t *number);
 uint64_t name_hash(const char *text);
 
 /* Reads seconds, with a fraction, as nanoseconds. Returns false if the text is no such number. */

@@ -71,12 +71,30 @@ bool name_is_number(const char *text, unsigned int *type, uint64_t *number)
 	       parse_u64(colon + 1, number);
 }
 
-void name_to_glock(const char *text, unsigned int *type, uint64_t *number)
+/* Such a text is a mistake rather than a name: inode:-1, inodes:1, 32:1. */
+static bool looks_like_number(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	size_t word = 0, digits;
+
+	while (isalnum((unsigned char)text[word]) || text[word] == '_')
+		word++;
+	if (!word || text + word != colon)
+		return false;
+	text = colon + 1 + (colon[1] == '-' || colon[1] == '+');
+	digits = strspn(text, "0123456789abcdefABCDEFxX");
+	return isdigit((unsigned char)*text) && !text[digits];
+}
+
+bool name_to_glock(const char *text, unsigned int *type, uint64_t *number)
 {
 	if (name_is_number(text, type, number))
-		return;
+		return true;
+	if (looks_like_number(text))
+		return false;
 	*type = GLOCK_FLOCK;
 	*number = name_hash(text);
+	return true;
 }
 
 bool parse_seconds(const char *text, int64_t *ns)

@@ -242,7 +242,11 @@ static int lock(struct run *r)
 	uint64_t number;
 	int err, status;
 
-	name_to_glock(r->name, &own.type, &number);
+	if (!name_to_glock(r->name, &own.type, &number))
+		return usage_error(
+		    "%s: no such glock; before the colon stands inode, flock or another type of "
+		    "GFS2, or a number below 32; another separator than : makes it a name",
+		    r->name);
 	status =
 	    open_space(r->space_name, r->lockman, 0, &own, own.type >= GLOCK_TYPE_OWN, &r->space);
 	if (status)

@@ -66,7 +66,6 @@ static int status_of(int err)
 	case EDQUOT:
 	case EFBIG:
 		return EX_CANTCREAT;
-	case ENOENT:
 	case EMEDIUMTYPE: /* the file is not a space */
 		return EX_NOINPUT;
 	default:

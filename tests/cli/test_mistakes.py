@@ -53,6 +53,7 @@ def where_spaces_are_looked_for():
         os.environ["GLOCK_DIR"] = path
         for args in (["ls"], ["ls", "--json"], ["ls", "s"], ["stat", "s"], ["rm", "s"], ["trace", "s"]):
             says(71, "GLOCK_DIR=" + path + ": ", *args)
+        says(71, "cannot open directory " + path, "run", "s", "lock", "true")
     os.environ["GLOCK_DIR"] = folder
     r = glock("ls")
     assert r.returncode == 0 and not r.stdout and not r.stderr, r
@@ -83,6 +84,13 @@ def lock_managers_are_named():
     os.environ["GLOCK_LOCKMAN"] = "local"
     assert "s " in out("ls")
     assert glock("rm", "--lockman", "local", "s").returncode == 0
+
+
+def names_that_are_no_glock():
+    for name in ("inode:-1", "nosuch:1", "32:1", "10:+5", "inode:0x", "inode:18446744073709551616"):
+        says(64, f"{name}: no such glock", "run", "s", name, "true")
+    for name in ("inode:0x10", "31:1", "a:b", "a b:1", "x/y:1", "2026-11-27:1", ":1", "a:"):
+        assert glock("run", "s", name, "true").returncode == 0, name
 
 
 def limits_are_no_missing_spaces():
@@ -152,6 +160,7 @@ if __name__ == "__main__":
             where_spaces_are_looked_for,
             options_are_named,
             lock_managers_are_named,
+            names_that_are_no_glock,
             limits_are_no_missing_spaces,
             a_full_directory,
             a_space_of_another_version,
