@@ -12,6 +12,7 @@
 
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -33,6 +34,8 @@ struct run {
 	int unknown;     /* the same if no user of the lock is known; -1: conflict */
 	int64_t timeout; /* -1: none */
 	bool no_wait, close, no_fork, verbose;
+
+	char what[GLOCK__SEGMENT_WHERE]; /* see say_what() */
 
 	struct glock_space *space;
 	struct glock *gl;
@@ -145,6 +148,18 @@ static int run_take_command(struct run *r, int argc, char **argv)
 	return -1;
 }
 
+/* Others see this text where programs have a call site. */
+static void say_what(struct run *r)
+{
+	const char *command = r->argv == r->shell ? r->argv[2] : r->argv[0];
+	const char *slash = r->argv == r->shell ? NULL : strrchr(command, '/');
+
+	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, slash ? slash + 1 : command);
+	for (char *p = r->what; *p; p++)
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+}
+
 static int run_parse(struct run *r, int argc, char **argv)
 {
 	int option, status;
@@ -158,7 +173,10 @@ static int run_parse(struct run *r, int argc, char **argv)
 	}
 	if (r->no_fork && r->close)
 		return usage_error("-F and -o: no process would hold the lock; drop one of them");
-	return run_take_command(r, argc - optind, argv + optind);
+	status = run_take_command(r, argc - optind, argv + optind);
+	if (status < 0)
+		say_what(r);
+	return status;
 }
 
 /* ---- the lock ---- */
@@ -168,31 +186,79 @@ static double seconds_since(int64_t start)
 	return 1e-9 * (double)(now_ns() - start);
 }
 
-/* Tells whether another node publishes a holder or waiter of the lock. */
-static bool used_elsewhere(const struct run *r)
+/* Looks at another node of the space. An unknown one counts as one that uses the lock. */
+typedef bool look_fn(const struct run *r, const struct glock__found_node *node,
+		     struct glock__peek *peek);
+
+/* Looks at the other nodes of the space until `look` returns true. Returns whether it did. */
+static bool look_elsewhere(const struct run *r, look_fn *look)
 {
 	const struct glock__lm_ops *ops = r->space->lm->ops;
 	struct glock__find_spaces s;
-	bool used = false;
+	bool found;
+	size_t n;
 
 	/* Search by the path, because another user may have a space of the same name. */
 	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) || s.n != 1)
-		used = true; /* unknown counts as used */
-	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
+		s.n = 0;
+	n = s.n ? s.spaces[0].n_nodes : 0;
+	found = !s.n && look(r, NULL, NULL);
+	for (size_t i = 0; !found && i < n; i++) {
 		const struct glock__found_node *node = &s.spaces[0].nodes[i];
-		struct glock__peek *peek;
+		struct glock__peek *peek = NULL;
 
 		if ((node->pid == getpid() && !node->elsewhere) ||
 		    node->condition == GLOCK__NODE_DEAD)
 			continue;
-		used = true;
 		if (glock__found_open(&s, &s.spaces[0], node, &peek))
-			continue;
-		used = glock__peek_users(peek, glock_type_of(r->gl), glock_number(r->gl)) != 0;
-		glock__peek_close(peek);
+			peek = NULL;
+		found = look(r, node, peek);
+		if (peek)
+			glock__peek_close(peek);
 	}
 	glock__found_free(&s);
-	return used;
+	return found;
+}
+
+/* Tells whether the node publishes a holder or waiter of the lock. */
+static bool uses(const struct run *r, const struct glock__found_node *node,
+		 struct glock__peek *peek)
+{
+	(void)node;
+	return !peek || glock__peek_users(peek, glock_type_of(r->gl), glock_number(r->gl)) != 0;
+}
+
+struct telling {
+	const struct run *r;
+	const struct glock__found_node *node;
+	bool told;
+};
+
+static bool tell_holder(void *arg, const struct glock__peek_glock *gl)
+{
+	struct telling *t = arg;
+
+	if (gl->r.type != glock_type_of(t->r->gl) || gl->r.number != glock_number(t->r->gl))
+		return true;
+	for (size_t i = 0; i < gl->n_holders; i++) {
+		const struct glock__segment_holder *h = &gl->holders[i];
+
+		if (!(h->flags & GLOCK__H_HOLDER))
+			continue;
+		complain("process %d (%s) has it for %.1f s: %s", t->node->pid, t->node->command,
+			 seconds_since(h->granted), h->where);
+		t->told = true;
+	}
+	return false;
+}
+
+/* Tells which process of the node has the lock. */
+static bool tell(const struct run *r, const struct glock__found_node *node,
+		 struct glock__peek *peek)
+{
+	struct telling t = {.r = r, .node = node};
+
+	return peek && !glock__peek_read(peek, tell_holder, &t, NULL) && t.told;
 }
 
 /*
@@ -208,8 +274,8 @@ static int nonblock(struct run *r)
 
 	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY | GLOCK_NOCACHE);
 	do {
-		err = glock_nq(&r->gh);
-		if (err == -EAGAIN && used_elsewhere(r))
+		err = glock_nq_at(&r->gh, r->what);
+		if (err == -EAGAIN && look_elsewhere(r, uses))
 			err = -EBUSY;
 	} while (err == -EAGAIN && now_ns() < end);
 	return err;
@@ -224,7 +290,7 @@ static int acquire(struct run *r)
 		err = nonblock(r);
 	} else {
 		glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_ASYNC | GLOCK_NOCACHE);
-		err = glock_nq(&r->gh);
+		err = glock_nq_at(&r->gh, r->what);
 		if (!err)
 			err = glock_wait(&r->gh, r->timeout < 0 ? 0 : start + r->timeout, 0);
 	}
@@ -266,6 +332,8 @@ static int lock(struct run *r)
 				 : err == -EAGAIN
 				     ? "no user of the lock is known, but the lock did not come"
 				     : "timeout while waiting for the lock");
+		if (r->verbose)
+			look_elsewhere(r, tell);
 		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
 	say_kept();

@@ -385,6 +385,17 @@ def names_are_hashed_and_types_known():
     end(p), end(q)
 
 
+def the_lock_and_the_command_are_named():
+    p = holder(name="the backup\n")
+    where = next(h["where"] for o in objects("stat", "--json", "s") for h in o["holders"])
+    assert where.startswith("the backup?: "), where
+    for option in ("-n", "-w0.2"):
+        r = glock("run", option, "--verbose", "s", "the backup\n", "true")
+        assert r.returncode == 1 and "(glock) has it for " in r.stderr and where in r.stderr, r
+    assert not glock("run", "-n", "s", "the backup\n", "true").stderr
+    end(p)
+
+
 def a_hundred_wait_their_turn():
     file = os.path.join(os.environ["GLOCK_DIR"], ".sum")
     with open(file, "w") as f:
@@ -415,6 +426,7 @@ if __name__ == "__main__":
             an_heir_is_not_left_alone_in_a_new_space,
             who_loses_the_space_is_told,
             names_are_hashed_and_types_known,
+            the_lock_and_the_command_are_named,
             a_hundred_wait_their_turn,
         ]
     )
