@@ -70,24 +70,45 @@ static bool gets_rights(const char *path)
 	return geteuid() && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* Puts the library before those that LD_PRELOAD has. */
-static int set_preload(const char *library)
+/* Puts the text before what the variable has. */
+static int prepend(const char *variable, const char *text)
 {
-	const char *before = getenv("LD_PRELOAD");
+	const char *before = getenv(variable);
 	char all[2 * PATH_MAX];
-	int n = snprintf(all, sizeof(all), "%s%s%s", library, before && *before ? ":" : "",
+	int n = snprintf(all, sizeof(all), "%s%s%s", text, before && *before ? ":" : "",
 			 before ? before : "");
 
-	if (n >= (int)sizeof(all) || setenv("LD_PRELOAD", all, 1)) {
-		complain("LD_PRELOAD is too long");
+	if (n >= (int)sizeof(all) || setenv(variable, all, 1)) {
+		complain("%s is too long", variable);
 		return EX_OSERR;
 	}
 	return EX_OK;
 }
 
+/*
+ * A blank in LD_PRELOAD ends a path, and nothing quotes it. Then the library goes there by its
+ * name, and its folder into LD_LIBRARY_PATH, where a blank is a character as any other.
+ */
+static int set_preload(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	int status = EX_OK;
+
+	if (strchr(folder, ':')) {
+		complain("%s: LD_PRELOAD can have no path with a colon; install glock elsewhere",
+			 folder);
+		return EX_UNAVAILABLE;
+	}
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (strpbrk(folder, " \t\n"))
+		status = prepend("LD_LIBRARY_PATH", folder);
+	return status ? status : prepend("LD_PRELOAD", strpbrk(folder, " \t\n") ? name : path);
+}
+
 static int sqlite_run(int argc, char **argv)
 {
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const char name[] = "libglock_sqlite_preload.so";
 	const char *folder = getenv("GLOCK_SQLITE_DIR");
 	char path[PATH_MAX], library[PATH_MAX];
 	int option = next_option(argc, argv, "+:h", longs), status;
@@ -97,8 +118,8 @@ static int sqlite_run(int argc, char **argv)
 	if (optind >= argc)
 		return usage_error("COMMAND is missing");
 	argv += optind;
-	snprintf(library, sizeof(library), "%s/libglock_sqlite_preload.so",
-		 folder ? folder : GLOCK_SQLITE_DIR);
+	folder = folder ? folder : GLOCK_SQLITE_DIR;
+	snprintf(library, sizeof(library), "%s/%s", folder, name);
 	if (access(library, R_OK)) {
 		complain(
 		    "%s: %s; install the VFS for SQLite, or name its folder in GLOCK_SQLITE_DIR",
@@ -118,7 +139,7 @@ static int sqlite_run(int argc, char **argv)
 		    "LD_PRELOAD; SQLite works without glocks here. Start glock sqlite with these "
 		    "rights, as in: sudo glock sqlite COMMAND",
 		    path);
-	status = set_preload(library);
+	status = set_preload(folder, name);
 	if (status)
 		return status;
 	execvp(argv[0], argv);

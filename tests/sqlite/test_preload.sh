@@ -40,6 +40,15 @@ printf '%s' "$schema" >>inside
 result $? "of a program with SQLite in its file, also of a shell, a line tells why it has no glocks"
 "$glock" sqlite "$user" app.db >"$tap_log" 2>&1 && ! grep -q 'has a copy' "$tap_log"
 result $? "of a program with SQLite as a shared library, no line tells"
+mkdir 'a folder' 'a:b'
+cp "$GLOCK_SQLITE_DIR"/libglock_sqlite*.so 'a folder'
+cp "$GLOCK_SQLITE_DIR"/libglock_sqlite*.so a:b
+GLOCK_SQLITE_DIR="$PWD/a folder" "$glock" sqlite "$user" app.db >"$tap_log" 2>&1 &&
+	[ "$(cat "$tap_log")" = "glock/unix glock/unix glock/unix" ]
+result $? "a folder with a blank works"
+GLOCK_SQLITE_DIR="$PWD/a:b" "$glock" sqlite "$user" app.db >"$tap_log" 2>&1
+[ $? = 69 ] && grep -q 'a:b: LD_PRELOAD can have no path with a colon' "$tap_log"
+result $? "a folder with a colon is refused, because LD_PRELOAD cannot have it"
 GLOCK_SQLITE_DIR=/nowhere "$glock" sqlite true >"$tap_log" 2>&1
 [ $? = 69 ] && grep -q 'GLOCK_SQLITE_DIR' "$tap_log"
 result $? "without the libraries the message names the way out"
