@@ -496,11 +496,12 @@ struct glock_space_options {
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	/*
-	 * For "local": the group whose members share the space, by name or number. NULL: only
-	 * programs of this user share it. All members write to one file in memory. A hostile member
-	 * can keep locks from others, forge locks, value blocks and tokens, and make calls fail
-	 * with -EIO. It can end others with SIGBUS, if it shortens the file or fills the
-	 * memory. It cannot crash others by storing bytes to the file. See SECURITY.md.
+	 * For "local": the group whose members share the space, by name or number. NULL: the group
+	 * that GLOCK_GROUP names, else only programs of this user share it. All members write to
+	 * one file in memory. A hostile member can keep locks from others, forge locks, value
+	 * blocks and tokens, and make calls fail with -EIO. It can end others with SIGBUS, if it
+	 * shortens the file or fills the memory. It cannot crash others by storing bytes to the
+	 * file. See SECURITY.md.
 	 * -EINVAL if there is no such group, or no such number.
 	 */
 	const char *group;

@@ -45,9 +45,12 @@ MOST = 6000  # calls with a path that one program makes: glock rm tries 2,048 na
 random.seed(int(os.environ.get("SEED", "1")))
 
 
+def outside():
+    return {name: value for name, value in os.environ.items() if name != "GLOCK_DIR"}
+
+
 def run(*command, **more):
-    env = dict(os.environ, **more)
-    env.pop("GLOCK_DIR") if "GLOCK_DIR" not in more else None
+    env = dict(outside(), **more)
     r = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SLOW, stdin=subprocess.DEVNULL)
     assert r.returncode >= 0, "%s ended by signal %d: %s" % (" ".join(command), -r.returncode, r.stderr)
     return r
@@ -174,6 +177,24 @@ def a_user_who_left_the_group():
                 os.remove(os.path.join(folder, name))
     finally:
         remake(folder)
+
+
+def two_users_of_a_group():
+    """GLOCK_GROUP gives two users and root one lock. Without the variable each has a space of that name."""
+    remake("/dev/shm/glock-g1")
+    holder = subprocess.Popen([*AS_USER, GLOCK, "run", "shop", "job", "--", "sh", "-c", "echo; read x"], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(outside(), GLOCK_GROUP="1"))
+    assert holder.stdout.readline() == "\n"
+    other = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER]
+    job = [GLOCK, "run", "-n", "-E", "42", "shop", "job", "true"]
+    for user in ([*other, "--groups=1"], []):
+        assert run(*user, *job, GLOCK_GROUP="daemon").returncode == 42, user
+        assert run(*user, *job).returncode == 0, user
+        assert run(*user, *job, GLOCK_GROUP="").returncode == 0, user
+    r = run(*other, "--clear-groups", *job, GLOCK_GROUP="1")
+    assert r.returncode == 77 and "/dev/shm/glock-g1" in r.stderr, r
+    holder.communicate("\n")
+    remake("/dev/shm/glock-g1")
 
 
 def a_folder_that_is_a_link():
@@ -492,6 +513,6 @@ PLAIN_BUILD = [names_exchanged_in_the_folder_of_a_group, names_exchanged_in_the_
 
 if __name__ == "__main__":
     main((PLAIN_BUILD if EXCHANGE else []) +
-         [a_user_who_left_the_group, a_folder_that_is_a_link, any_state_of_a_folder, a_user_who_hides_the_locks_of_others,
+         [a_user_who_left_the_group, two_users_of_a_group, a_folder_that_is_a_link, any_state_of_a_folder, a_user_who_hides_the_locks_of_others,
           a_user_with_more_than_a_share_of_the_list, a_user_with_more_files_than_are_read, a_name_that_is_no_nodes,
           a_user_with_more_than_a_share_of_the_reading, roots_folder_of_the_package])

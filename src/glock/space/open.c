@@ -177,8 +177,11 @@ static int new_none(const char *name, const struct glock_space_options *o,
 static int new_local(const char *name, const struct glock_space_options *o,
 		     struct glock__lockman **lm)
 {
+	const char *group = secure_getenv("GLOCK_GROUP");
 	const struct glock__local_options local = {.name = name,
-						   .group = o->group,
+						   .group = o->group          ? o->group
+							    : group && *group ? group
+									      : NULL,
 						   .dir = o->dir,
 						   .log = o->log,
 						   .log_arg = o->log_arg,
