@@ -178,7 +178,7 @@ static void explain_mark(char *why, int err, const struct database *db)
 	case -EBUSY:
 		snprintf(why, WHY_SIZE,
 			 "other processes use this database in another lock space than %s; give "
-			 "all of them the same user, GLOCK_DIR and space",
+			 "all of them the same user or GLOCK_GROUP, GLOCK_DIR and space",
 			 space_name(db->space));
 		break;
 	case -EADDRINUSE:
