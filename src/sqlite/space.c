@@ -109,8 +109,7 @@ static const char *space_advice(int err)
 		return "give lockman=local or lockman=dlm";
 	case -EACCES:
 	case -EPERM:
-		return "another user's space; name a directory that both users may use in "
-		       "GLOCK_DIR";
+		return "another user's space; name a group of both users in GLOCK_GROUP";
 	case -ENOENT:
 	case -ENOTDIR:
 		return "make the directory of the lines before, or name another one in GLOCK_DIR";
