@@ -244,8 +244,9 @@ static void the_recoverer_is_of_an_older_node(void **state)
 		;
 	assert_true(inside_age_recoverer(SPACE));
 	actor_do(&b, "hold 0");
+	/* b recovers once more, unless d named b anew before b's first recovery had ended */
 	assert_int_equal(actor_do(&d, "wait 0 10000"), 0);
-	assert_int_equal(actor_do(&b, "recovered"), 2);
+	assert_in_range(actor_do(&b, "recovered"), 1, 2);
 	assert_int_equal(actor_do(&d, "dq 0"), 0);
 	actor_end(&b);
 	actor_end(&d);
