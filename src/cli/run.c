@@ -10,9 +10,9 @@
  */
 #include "glock/publish/publish_space.h"
 
+#include "base/clean.h"
 #include "cli.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -155,9 +155,7 @@ static void say_what(struct run *r)
 	const char *slash = r->argv == r->shell ? NULL : strrchr(command, '/');
 
 	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, slash ? slash + 1 : command);
-	for (char *p = r->what; *p; p++)
-		if (iscntrl((unsigned char)*p))
-			*p = '?';
+	glock__clean(r->what, strlen(r->what));
 }
 
 static int run_parse(struct run *r, int argc, char **argv)
