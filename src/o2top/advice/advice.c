@@ -173,19 +173,29 @@ static void say_self_deadlock(const struct facts *f, char *buf, size_t size)
 	self_deadlock_advice(f->m, f->row, waits, buf, size);
 }
 
+static bool hangs(const struct facts *f)
+{
+	return f->hang == HANG_NOW || (f->row->sum.unproved && named_blocker(f));
+}
+
+/* Says which nodes wait, and for long if that is known. */
+static const char *waits_text(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
+		 f->hang == HANG_NOW ? " long" : "");
+	return buf;
+}
+
 static bool kernel_lock(const struct facts *f)
 {
-	return (f->hang == HANG_NOW || (f->row->sum.unproved && named_blocker(f))) && f->waiting &&
-	       kernel_takes_it(f->m, f->row);
+	return hangs(f) && f->waiting && kernel_takes_it(f->m, f->row);
 }
 
 static void say_kernel_lock(const struct facts *f, char *buf, size_t size)
 {
 	char waits[192];
 
-	snprintf(waits, sizeof(waits), "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
-		 f->hang == HANG_NOW ? " long" : "");
-	kernel_lock_advice(f->m, f->row, waits, buf, size);
+	kernel_lock_advice(f->m, f->row, waits_text(f, waits, sizeof(waits)), buf, size);
 }
 
 static bool sqlite(const struct facts *f)
@@ -202,18 +212,11 @@ static void say_sqlite(const struct facts *f, char *buf, size_t size)
 	sqlite_advice(f->m, f->row, waits, buf, size);
 }
 
-static bool hangs(const struct facts *f)
-{
-	return f->hang == HANG_NOW || (f->row->sum.unproved && named_blocker(f));
-}
-
 static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
 	char waits[192];
 
-	snprintf(waits, sizeof(waits), "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
-		 f->hang == HANG_NOW ? " long" : "");
-	blame(f->m, f->row, waits, buf, size);
+	blame(f->m, f->row, waits_text(f, waits, sizeof(waits)), buf, size);
 }
 
 static bool hung(const struct facts *f)
