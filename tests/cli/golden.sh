@@ -4,14 +4,13 @@
 # Usage: golden.sh [--update]. The output is TAP. GLOCK and GOLDEN are the paths that meson test
 # sets.
 set -u
+. "$(dirname "$0")/../same.sh"
 GLOCK_LOCKMAN=local
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-golden-XXXXXX) || exit 99
 export GLOCK_LOCKMAN GLOCK_DIR
 out=$GLOCK_DIR/.out
 trap 'rm -rf "$GLOCK_DIR"' EXIT
-update=
-[ "${1-}" = --update ] && update=1
-n=0
+golden=$GOLDEN
 
 say() { # say ARGS...: prints the command line, its output, and its exit status
 	echo "\$ glock $*"
@@ -20,15 +19,7 @@ say() { # say ARGS...: prints the command line, its output, and its exit status
 }
 
 compare() { # compare NAME: compares $out with the file of that name
-	n=$((n + 1))
-	if [ "$update" ]; then
-		cp "$out" "$GOLDEN/$1.txt"
-	elif diff -u "$GOLDEN/$1.txt" "$out" >"$out.diff"; then
-		echo "ok $n - $1"
-	else
-		sed 's/^/# /' "$out.diff"
-		echo "not ok $n - $1"
-	fi
+	same "$1" cat "$out"
 }
 
 {
@@ -75,4 +66,4 @@ compare glock-help
 } >"$out"
 compare glock-errors
 
-[ "$update" ] || echo "1..$n"
+plan

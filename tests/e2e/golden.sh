@@ -4,32 +4,20 @@
 # Usage: golden.sh [--update]. The output is TAP. O2TOP, O2TOP_CAPTURES and O2TOP_DATA are the paths
 # that meson test sets.
 set -u
+. "$(dirname "$0")/../same.sh"
 data=$O2TOP_DATA
 golden=$data/../golden
 cd "$O2TOP_CAPTURES" || exit 99
 LC_ALL=C.UTF-8 TZ=UTC
 export LC_ALL TZ
 unset COLUMNS NO_COLOR
-n=0
 
 check() { # check NAME ARGS...
 	name=$1
 	shift
-	n=$((n + 1))
-	if [ "${update-}" ]; then
-		"$O2TOP" "$@" >"$golden/$name.txt" 2>&1
-		return
-	fi
-	if "$O2TOP" "$@" 2>&1 | diff -u "$golden/$name.txt" - >"$name.diff"; then
-		echo "ok $n - $name"
-	else
-		sed 's/^/# /' "$name.diff"
-		echo "not ok $n - $name"
-	fi
-	rm -f "$name.diff"
+	same "$name" "$O2TOP" "$@"
 }
 
-[ "${1-}" = --update ] && update=1
 check ocfs2-hot --names "$data/ocfs2-hot.names" ocfs2-hot
 check ocfs2-hang --names "$data/ocfs2-hang.names" --details ocfs2-hang
 check gfs2-hot --names "$data/gfs2-hot.names" -l 5 gfs2-hot
@@ -46,4 +34,4 @@ check compare ocfs2-hang/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking
 	ocfs2-hang/t2/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state
 check by-dir --by-dir --names "$data/ocfs2-hot.names" ocfs2-hot
 check help --help
-[ "${update-}" ] || echo "1..$n"
+plan
