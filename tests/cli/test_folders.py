@@ -197,6 +197,24 @@ def two_users_of_a_group():
     remake("/dev/shm/glock-g1")
 
 
+def a_name_that_another_user_took_first():
+    """A group's folder is made under a name that another user cannot guess and so keep from this user."""
+    remake("/dev/shm/glock-g1")
+    os.chmod("/dev/shm", 0o1777)
+    job = subprocess.Popen(["sh", "-c", 'read x; exec "$@"', "sh", *AS_USER, GLOCK, "run", "shop", "job", "true"], text=True,
+                           stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(outside(), GLOCK_GROUP="1"))
+    taken = "/dev/shm/.glock-g1-%d" % job.pid
+    os.mkdir(taken)
+    os.chown(taken, OTHER, OTHER)
+    assert (job.communicate("\n")[1], job.returncode) == ("", 0)
+    st = os.lstat("/dev/shm/glock-g1")
+    assert (st.st_uid, st.st_gid, st.st_mode) == (USER, 1, stat.S_IFDIR | 0o2770), st
+    remake("/dev/shm/glock-g1")
+    os.rmdir(taken)
+    os.chmod("/dev/shm", 0o777)
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith(".glock-g")]
+
+
 def a_folder_that_is_a_link():
     """A link of another user in GLOCK_DIR leads no program elsewhere. glock rm follows no link at the end."""
     scene = Scene("/dev/shm/glock-1", False)
@@ -513,6 +531,7 @@ PLAIN_BUILD = [names_exchanged_in_the_folder_of_a_group, names_exchanged_in_the_
 
 if __name__ == "__main__":
     main((PLAIN_BUILD if EXCHANGE else []) +
-         [a_user_who_left_the_group, two_users_of_a_group, a_folder_that_is_a_link, any_state_of_a_folder, a_user_who_hides_the_locks_of_others,
-          a_user_with_more_than_a_share_of_the_list, a_user_with_more_files_than_are_read, a_name_that_is_no_nodes,
-          a_user_with_more_than_a_share_of_the_reading, roots_folder_of_the_package])
+         [a_user_who_left_the_group, two_users_of_a_group, a_name_that_another_user_took_first, a_folder_that_is_a_link,
+          any_state_of_a_folder, a_user_who_hides_the_locks_of_others, a_user_with_more_than_a_share_of_the_list,
+          a_user_with_more_files_than_are_read, a_name_that_is_no_nodes, a_user_with_more_than_a_share_of_the_reading,
+          roots_folder_of_the_package])

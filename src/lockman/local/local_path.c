@@ -230,24 +230,25 @@ static int open_dir(const struct local *l, const char *path)
 
 /*
  * Makes the directory of a group under another name, and then gives the directory its name. So no
- * member finds a directory that does not belong to the group yet.
+ * member finds a directory that does not belong to the group yet. No other user can guess the other
+ * name, and so take the name first.
  */
 static int make_group_dir(const char *path, gid_t gid)
 {
-	char temporary[64];
-	int err = 0;
+	char temporary[] = GLOCK__LOCAL_BASE "/.glock-g-XXXXXX";
+	int err = 0, fd;
 
-	snprintf(temporary, sizeof(temporary), GLOCK__LOCAL_BASE "/.glock-g%u-%d",
-		 (unsigned int)gid, (int)getpid());
-	rmdir(temporary); /* of a process that was killed here */
-	if (mkdir(temporary, 0700))
+	if (!mkdtemp(temporary))
 		return -errno;
+	fd = open(temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* Set the group before the mode: until then only the owner has access. */
-	if (!chown(temporary, (uid_t)-1, gid) && !chmod(temporary, 02770) &&
-	    !renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
-		return 0;
-	err = -errno;
-	rmdir(temporary);
+	if (fd < 0 || fchown(fd, (uid_t)-1, gid) || fchmod(fd, 02770) ||
+	    renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE)) {
+		err = -errno;
+		rmdir(temporary);
+	}
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
