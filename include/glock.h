@@ -491,7 +491,7 @@ struct glock_space_options {
 	int64_t cached_age; /* ns; a limit above 13 days has no effect */
 	/*
 	 * Told what went wrong, on any thread, perhaps under internal locks. It must not call the
-	 * library.
+	 * library. A message has no byte that commands a terminal: names of others are cleaned.
 	 */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;

@@ -184,14 +184,16 @@ static void debug_through_a_link_of_another_user(void **state)
 /* Other users choose names in a message. A terminal that shows the file obeys none of them. */
 static void debug_has_clean_names(void **state)
 {
+	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
 	char path[] = "/tmp/glock-debug-XXXXXX", text[1024] = "";
 	int fd = mkstemp(path);
 	struct glock *gl;
 
 	(void)state;
 	assert_true(fd >= 0);
+	*messages = 0;
 	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
-	assert_int_equal(glock_space_open("a\x1b[2J\xc2\x9b\xe2\x80\xae\xff\nz", NULL, &space), 0);
+	assert_int_equal(glock_space_open("a\x1b[2J\xc2\x9b\xe2\x80\xae\xff\nz", &o, &space), 0);
 	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
 	assert_int_equal(glock_get(space, GLOCK_INODE, 1, &gl), 0);
 	assert_int_equal(glock_space_close(space), -EBUSY);
@@ -201,8 +203,24 @@ static void debug_has_clean_names(void **state)
 	close(fd);
 	unlink(path);
 	expect(text, "space a?[2J???????z is not closed");
+	expect(messages, "space a?[2J???????z is not closed");
 	for (const char *at = text; *at; at++)
 		assert_true((*at >= ' ' && *at <= '~') || *at == '\n');
+}
+
+static void log_has_clean_names(void **state)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
+	struct glock *gl;
+
+	(void)state;
+	*messages = 0;
+	assert_int_equal(glock_space_open("a\x1b[2J", &o, &space), 0);
+	assert_int_equal(glock_get(space, GLOCK_INODE, 1, &gl), 0);
+	assert_int_equal(glock_space_close(space), -EBUSY);
+	expect(messages, "space a?[2J is not closed");
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
 }
 
 /* A glock that lost its last reference starts anew. More than eight glocks: some are counted. */
@@ -339,6 +357,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(debug_to_what_is_not_the_users_file),
 	    cmocka_unit_test(debug_through_a_link_of_another_user),
 	    cmocka_unit_test(debug_has_clean_names),
+	    cmocka_unit_test(log_has_clean_names),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "setuid"))

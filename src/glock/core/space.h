@@ -109,7 +109,7 @@ struct glock_space {
 	struct glock__call_sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
-	struct glock__debug *debug;         /* the log of GLOCK_DEBUG; NULL: none */
+	struct glock__debug *debug;         /* cleans messages; NULL: no log gets any */
 	struct glock__get_sites *get_sites; /* with GLOCK_DEBUG; else NULL */
 	void (*recover)(void *arg, const struct glock_node *dead);
 	void *recover_arg;

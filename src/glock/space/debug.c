@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debug.c - the log of GLOCK_DEBUG. Each message is one write, so that processes can share a file.
+ * debug.c - cleans the messages for the log of the program, and writes them where GLOCK_DEBUG says.
+ *
+ * Each message is one write, so that processes can share a file.
  */
 #include "open.h"
 
@@ -16,15 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-struct glock__debug {
-	int fd;
-	void (*log)(void *arg, const char *message); /* of the program */
-	void *log_arg;
-};
-
-static void debug_log(void *arg, const char *message)
+static void debug_write(int fd, const char *message)
 {
-	const struct glock__debug *d = arg;
 	char line[700];
 	struct timespec ts;
 	struct tm tm;
@@ -39,11 +34,23 @@ static void debug_log(void *arg, const char *message)
 		len = sizeof(line) - 1;
 		line[len - 1] = '\n';
 	}
-	glock__clean(line, (size_t)len - 1); /* other users choose names that a message has */
-	wrote = write(d->fd, line, (size_t)len);
+	wrote = write(fd, line, (size_t)len);
 	(void)wrote; /* there is no place to which the error could be told */
+}
+
+static void debug_log(void *arg, const char *message)
+{
+	const struct glock__debug *d = arg;
+	char *text = strdup(message);
+
+	if (text)
+		glock__clean(text, strlen(text)); /* other users choose names that it has */
+	message = text ? text : "no memory for a message";
+	if (d->fd >= 0)
+		debug_write(d->fd, message);
 	if (d->log)
 		d->log(d->log_arg, message);
+	free(text);
 }
 
 /* Opens or makes a file in its folder. Returns a descriptor, or -1 and stores the reason. */
@@ -98,29 +105,29 @@ struct glock__debug *glock__debug_open(struct glock_space_options *o)
 	char message[512];
 	struct glock__debug *d;
 
-	if (!to || !*to)
+	if (to && !*to)
+		to = NULL;
+	if (!to && !o->log)
 		return NULL;
 	d = malloc(sizeof(*d));
 	if (!d)
 		return NULL;
-	*d = (struct glock__debug){.log = o->log, .log_arg = o->log_arg};
-	d->fd = !strcmp(to, "stderr") ? STDERR_FILENO : open_file(to, &why);
-	if (d->fd < 0) {
-		snprintf(message, sizeof(message),
-			 "GLOCK_DEBUG=%s: %s; name a file that can be written, or stderr", to, why);
-		if (o->log)
-			o->log(o->log_arg, message);
-		free(d);
-		return NULL;
-	}
+	*d = (struct glock__debug){.fd = -1, .log = o->log, .log_arg = o->log_arg};
 	o->log = debug_log;
 	o->log_arg = d;
+	if (to)
+		d->fd = !strcmp(to, "stderr") ? STDERR_FILENO : open_file(to, &why);
+	if (why) {
+		snprintf(message, sizeof(message),
+			 "GLOCK_DEBUG=%s: %s; name a file that can be written, or stderr", to, why);
+		debug_log(d, message);
+	}
 	return d;
 }
 
 void glock__debug_free(struct glock__debug *d)
 {
-	if (d && d->fd != STDERR_FILENO)
+	if (d && d->fd >= 0 && d->fd != STDERR_FILENO)
 		close(d->fd);
 	free(d);
 }

@@ -336,7 +336,7 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 		return err;
 	}
 	(*space)->debug = debug;
-	if (debug)
+	if (debug && debug->fd >= 0)
 		(*space)->get_sites = glock__get_sites_new();
 	return 0;
 }

@@ -49,12 +49,17 @@ void glock__exit_forked(void);
 
 /* ---- debug.c ---- */
 
-struct glock__debug;
+struct glock__debug {
+	int fd;                                      /* where GLOCK_DEBUG says, or -1 */
+	void (*log)(void *arg, const char *message); /* of the program, or NULL */
+	void *log_arg;
+};
 
 /*
- * If GLOCK_DEBUG says so, puts a log into the options that writes to stderr or to a file, and calls
- * the log of the program as well. Returns that log, or NULL. The caller frees it once no thread
- * can call the log any more. A setuid program ignores GLOCK_DEBUG.
+ * Puts a log into the options that cleans each message for a terminal, and calls the log of the
+ * program. If GLOCK_DEBUG says so, this log also writes the message to stderr or to a file. Returns
+ * that log, or NULL if nothing would get a message. The caller frees it once no thread can call the
+ * log any more. A setuid program ignores GLOCK_DEBUG.
  */
 struct glock__debug *glock__debug_open(struct glock_space_options *o);
 void glock__debug_free(struct glock__debug *d);
