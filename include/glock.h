@@ -141,7 +141,7 @@
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
- *   processes notice within a second, or when they next ask for a lock, and withdraw. The process
+ *   processes notice within 2 seconds, or when they next ask for a lock, and withdraw. The process
  *   that notices first marks the file. From then on no process gets a lock in the removed space,
  *   and each request fails with -EIO. The work drops their caches. If the work is inside an
  *   operation, it drops the caches as soon as the operation returns.

@@ -394,7 +394,7 @@ static bool somebody_left(const struct run *r)
 
 /*
  * Complains if CMD ran on without the lock, because CMD was not told. Also checks the space's file,
- * because a node notices its removal only within a second.
+ * because a node notices its removal only within 2 seconds.
  */
 static void say_if_lost(const struct run *r)
 {
