@@ -84,9 +84,51 @@ def test_texts_of_ocfs2_tools(_):
     assert "waiting 2" in said and "2 locks" in said, said
     assert "1 process on node holds PR, and waits for RW" in said, said
     assert "another node has asked for it in EX" in said, said
-    done = run("-b", "dlm_locks")
-    assert done.returncode == 2, done
-    assert "cat /sys/kernel/debug/ocfs2/*/locking_state" in done.stderr, done.stderr
+    said = text("dlm_locks")
+    assert "on node: cat /sys/kernel/debug/ocfs2/*/locking_state" in said, said
+    assert "<12820>: a process on node holds EX (flock); the DLM's node 2 has asked node, the lock's master, for it in EX" in said
+    assert "18 locks" in said and "waiting 1" in said, said
+    assert run("--check", "dlm_locks").returncode == 3
+
+
+LOCKRES = """Lockres: M000000000000000000022300000000   Owner: %d    State: 0x0
+Last Used: 0      ASTs Reserved: 0    Inflight: 0    Migration Pending: No
+Refs: 4    Locks: 2    On Lists: None
+Reference Map: 2
+ Lock-Queue  Node  Level  Conv  Cookie           Refs  AST  BAST  Pending-Action
+"""
+
+
+def test_the_node_of_dlm_locks_is_found(folder):
+    """The master lists the locks of all nodes, another node its own. The text does not name the node."""
+    kinds = {
+        "another waits for this node": (
+            1, ("Granted     1     EX     -1    1:19", "Blocked     3     EX     -1    3:11"),
+            "node has it in EX; the DLM's node 3 has asked node"),
+        "others wait for each other": (
+            1, ("Granted     2     PR     -1    2:19", "Blocked     3     EX     -1    3:11"),
+            "the DLM's node 2, which is dead or not watched, holds PR; the DLM's node 3 has asked node, the lock's master"),
+        "this node waits for another master": (
+            2, ("Blocked     3     EX     -1    3:11",), "node waits, for how long is not known; no holder was seen"),
+        "this node waits, and decides": (
+            1, ("Granted     2     EX     -1    2:19", "Converting  1     NL     PR    1:11"),
+            "the DLM's node 2, which is dead or not watched, holds EX; node waits"),
+    }
+    for name, (owner, locks, said) in kinds.items():
+        path = os.path.join(folder, "dlm_locks.txt")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(LOCKRES % owner + "".join(f" {lock}             2     No   No    None\n" for lock in locks))
+        told = text(path)
+        assert "waiting 1" in told and said in told, (name, told)
+        assert run("--check", path).returncode == 3, name
+
+
+def test_a_report_of_crm(_):
+    """Its dlm_dump.txt has all spaces of the DLM: a flock of GFS2, and a lock of OCFS2."""
+    said = text("crm")
+    assert "nodes   node1 " in said and "waiting 2" in said, said
+    assert "pid 100 on node1 holds EX; the DLM's node 2 (pid 100) has asked node1" in said, said
+    assert "the DLM's node 2, which is dead or not watched, holds EX (asked for by pid 277 there); node1 waits" in said, said
 
 
 def test_texts_of_the_dlm(_):

@@ -45,16 +45,26 @@ static void check_lines(const struct buffer *b, enum file_kind kind)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct buffer *all = &files[FILE_DLM_ALL];
-	struct buffer glocks = {0};
+	static const struct {
+		enum fs_kind fs;
+		enum file_kind from, to;
+	} made[] = {{FS_GFS2, FILE_DLM_ALL, FILE_GLOCKS},
+		    {FS_OCFS2, FILE_DLM_ALL, FILE_LOCKING_STATE},
+		    {FS_OCFS2, FILE_O2DLM, FILE_LOCKING_STATE}};
 
 	forms_init(&forms);
 	forms.file = file_of;
 	fuzz_lines(data, size, line_of);
 	CHECK(forms_end(&forms) == 0);
-	CHECK(dlm_only_glocks(all->data, all->len, size % 2 ? -1 : 5000000, &glocks) >= 0);
-	check_lines(&glocks, FILE_GLOCKS);
-	free(glocks.data);
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		const struct buffer *from = &files[made[i].from];
+		struct buffer rows = {0};
+
+		CHECK(dlm_only_rows(made[i].fs, made[i].from, from->data, from->len,
+				    size % 2 ? -1 : 5000000, &rows) >= 0);
+		check_lines(&rows, made[i].to);
+		free(rows.data);
+	}
 	for (int kind = 0; kind < FILE_KINDS; kind++) {
 		check_lines(&files[kind], (enum file_kind)kind);
 		free(files[kind].data);

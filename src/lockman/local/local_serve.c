@@ -30,7 +30,7 @@
  * would be a sixth of what a process of SQLite needs that reads twice a second.
  */
 #define IDLE_SLEEP_NS 1600000000ll
-#define SHORT_SLEEPS 64           /* in vain, before a sleep of IDLE_SLEEP_NS */
+#define SHORT_SLEEPS 64 /* in vain, before a sleep of IDLE_SLEEP_NS */
 
 enum { BATCH = 16, TURNS = 1 << 20, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 

@@ -32,6 +32,12 @@ static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted,
 	return true;
 }
 
+/* Returns whether a node decides over a lock of others, and has none itself; see dlm_only.c. */
+static bool is_only_decided(const struct ocfs2_shot *s)
+{
+	return s->level < 0 && s->flags & OCFS2_MADE;
+}
+
 static bool ocfs2_giving_up(struct words *w, const struct dlm_part *at)
 {
 	const struct ocfs2_shot *s = &at->lock->now.ocfs2;
@@ -42,11 +48,14 @@ static bool ocfs2_giving_up(struct words *w, const struct dlm_part *at)
 		words_add(w, "a process on %s gives the flock up", at->node->name);
 		return true;
 	}
-	if (!(s->flags & (OCFS2_BLOCKED | OCFS2_QUEUED)) && s->action != OCFS2_ACT_DOWNCONVERT)
+	if (is_only_decided(s) ||
+	    (!(s->flags & (OCFS2_BLOCKED | OCFS2_QUEUED)) && s->action != OCFS2_ACT_DOWNCONVERT))
 		return false;
 	if (s->action == OCFS2_ACT_DOWNCONVERT || (s->flags & OCFS2_QUEUED))
 		words_add(w, "%s caches it and is demoting it%s", at->node->name,
 			  s->action == OCFS2_ACT_DOWNCONVERT ? " (downconvert)" : " (queued)");
+	else if (s->flags & OCFS2_MADE)
+		words_add(w, "%s has it in %s", at->node->name, dlm_mode_name(s->level));
 	else
 		words_add(w, "%s has it in %s, no process holds it there, and nothing gives it up",
 			  at->node->name, dlm_mode_name(s->level));
@@ -96,7 +105,7 @@ char *ocfs2_sentence(const struct model *m, const struct row_wait *wait, struct 
 static bool is_demanded(const struct ocfs2_shot *s)
 {
 	return (s->flags & OCFS2_BLOCKED) && s->blocking > 0 &&
-	       !dlm_compatible(s->level, s->blocking);
+	       (is_only_decided(s) || !dlm_compatible(s->level, s->blocking));
 }
 
 /* Returns whether a mode is one that the demand takes away. */

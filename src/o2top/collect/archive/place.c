@@ -5,7 +5,7 @@
  *	HOST/sys/kernel/debug/gfs2/TABLE/glocks          the kernel's own paths below a host
  *	RUN/HOST/gfs2/TABLE/glocks, RUN/HOST/dlm/LS/LS_all   gfs2_lockcapture
  *	HOST/sos_commands/dlm/dlm_locks_LS               sosreport
- *	HOST/ocfs2.txt                                   supportconfig, crm report
+ *	HOST/ocfs2.txt, HOST/dlm_dump.txt                supportconfig, crm report
  */
 #include "archive_impl.h"
 

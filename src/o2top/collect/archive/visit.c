@@ -158,21 +158,40 @@ static int complete_names(struct visits *all, struct visit *v)
 
 /* ---- what a visit has ---------------------------------------------------------------------- */
 
-static int add_dlm_glocks(struct visit *v)
+/* Returns the kind of the file that lists the locks of a file system. */
+static enum file_kind rows_kind(enum fs_kind fs)
+{
+	return fs == FS_GFS2 ? FILE_GLOCKS : FILE_LOCKING_STATE;
+}
+
+/* Makes the locks of a file system from those of the DLM. Names of locks tell OCFS2 from GFS2. */
+static int make_rows(const struct visit *v, struct visit_file *f, struct buffer *text)
+{
+	int got = dlm_only_rows(f->fs, f->kind, f->text.data, f->text.len, v->mono_us, text);
+
+	if (got || f->fs == FS_OCFS2)
+		return got;
+	got = dlm_only_rows(FS_OCFS2, f->kind, f->text.data, f->text.len, v->mono_us, text);
+	if (got > 0)
+		f->fs = FS_OCFS2;
+	return got;
+}
+
+static int add_dlm_rows(struct visit *v)
 {
 	size_t n = v->n;
 
 	for (size_t i = 0; i < n; i++) {
+		struct visit_file *f = &v->files[i], *to;
 		struct buffer text = {0};
-		struct visit_file *to;
 		int got;
 
-		if (v->files[i].kind != FILE_DLM_ALL || v->files[i].fs != FS_GFS2 ||
-		    visit_find(v, FS_GFS2, v->files[i].space, FILE_GLOCKS))
+		if ((f->kind != FILE_DLM_ALL && f->kind != FILE_O2DLM) ||
+		    visit_find(v, f->fs, f->space, rows_kind(f->fs)))
 			continue;
-		got =
-		    dlm_only_glocks(v->files[i].text.data, v->files[i].text.len, v->mono_us, &text);
-		to = got < 0 ? NULL : visit_file(v, FS_GFS2, v->files[i].space, FILE_GLOCKS);
+		got = make_rows(v, f, &text);
+		f = &v->files[i];
+		to = got < 0 ? NULL : visit_file(v, f->fs, f->space, rows_kind(f->fs));
 		if (!to) {
 			free(text.data);
 			return got < 0 ? got : -ENOMEM;
@@ -239,7 +258,7 @@ static int join_texts(struct visits *all)
 /* Returns whether the file makes rows. The others add to them. */
 static bool makes_rows(const struct visit_file *f)
 {
-	return f->space && (f->kind == FILE_GLOCKS || f->kind == FILE_LOCKING_STATE);
+	return f->space && f->kind == rows_kind(f->fs);
 }
 
 /* Tells the file of a lock space that is missing, and the command that gets it. */
@@ -248,8 +267,7 @@ static void tell_missing(const struct visit *v, const struct visit_file *f,
 {
 	bool gfs2 = f->fs == FS_GFS2, alone = strcmp(f->space, "-") == 0;
 	bool whole = gfs2 ? strchr(f->space, ':') != NULL : !alone;
-	const struct visit_file *rows =
-	    visit_find(v, f->fs, f->space, gfs2 ? FILE_GLOCKS : FILE_LOCKING_STATE);
+	const struct visit_file *rows = visit_find(v, f->fs, f->space, rows_kind(f->fs));
 
 	if (!rows || rows->made)
 		problem(problems, v->host, 0, "no %s%s%s; on %s: cat /sys/kernel/debug/%s/%s/%s",
@@ -316,7 +334,7 @@ int visits_complete(struct visits *all, struct problems *problems)
 
 		if (v->up_assumed && (v->has_clock || has_stamps(v)))
 			v->mono_us = -1;
-		err = add_dlm_glocks(v);
+		err = add_dlm_rows(v);
 		for (size_t j = 0; j < v->n && !err; j++)
 			if (makes_rows(&v->files[j]))
 				err = add_space(v, &v->files[j]);

@@ -26,6 +26,13 @@ enum { FORMS_NAME_MAX = 256 };
  */
 #define FORMS_UP_ASSUMED_US (INT64_C(1) << 52)
 
+/* A lock of OCFS2, as locking_state has it. */
+struct forms_lock {
+	int32_t level, requested, blocking, holders[2];
+	uint64_t flags, action, unlock_action;
+	uint64_t gets[2], fails[2], total_ns[2], max_us[2], refreshes;
+};
+
 struct forms;
 
 /* A form: takes a line. Returns 1 if the line belongs to the form, 0 if not, or a negative errno.
@@ -56,11 +63,7 @@ struct forms {
 	bool named;
 	int32_t master, queue;
 	struct buffer block;
-	struct {
-		int32_t level, requested, blocking, holders[2];
-		uint64_t flags, action, unlock_action;
-		uint64_t gets[2], fails[2], total_ns[2], max_us[2], refreshes;
-	} lock;
+	struct forms_lock lock;
 };
 
 void forms_init(struct forms *f);
@@ -80,15 +83,21 @@ void forms_copy(char to[FORMS_NAME_MAX], const char *from, size_t len);
 /* Returns the place behind `word` in the line, or NULL. */
 const char *forms_after(const char *line, size_t len, const char *word);
 
+/* fs_locks.c: adds a line of locking_state. */
+int forms_print_lock(struct buffer *b, const char *name, const struct forms_lock *l);
+
 /*
- * dlm_only.c: sos 4.0 and dlm_tool give the DLM's locks and no glocks. This node's locks are its
- * glocks: the mode that it has, its own request, and the demand of another node.
+ * dlm_only.c: sos 4.0, crm report, dlm_tool and dlm_locks give the DLM's locks, and none of the
+ * file system. A lock of the file system shows the mode that this node has, its own request, and
+ * the demand of another node.
  */
 
 /*
- * Adds glocks for the text of a dlm_all. `up_us` is the time since boot at which it was written, -1
- * not known. Returns how many, or a negative errno.
+ * Adds glocks of GFS2, or lines of locking_state, for the text of a dlm_all or o2dlm, as `kind`
+ * says. `up_us` is the time since boot at which it was written, -1 not known. Returns how many, or
+ * a negative errno.
  */
-int dlm_only_glocks(const char *text, size_t len, int64_t up_us, struct buffer *out);
+int dlm_only_rows(enum fs_kind fs, enum file_kind kind, const char *text, size_t len, int64_t up_us,
+		  struct buffer *out);
 
 #endif

@@ -86,25 +86,28 @@ static uint64_t flags_of(const char *p, const char *end)
 	return all;
 }
 
+int forms_print_lock(struct buffer *b, const char *name, const struct forms_lock *l)
+{
+	int err = forms_print(
+	    b, "0x3\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%d\t%d\t%d\t%d\t", name,
+	    l->level, l->flags, l->action, l->unlock_action, l->holders[0], l->holders[1],
+	    l->requested, l->blocking);
+
+	for (int i = 0; i < 64 && !err; i++)
+		err = forms_print(b, "0x0\t");
+	return err ? err
+		   : forms_print(b,
+				 "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+				 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t\n",
+				 l->gets[0], l->gets[1], l->fails[0], l->fails[1], l->total_ns[0],
+				 l->total_ns[1], l->max_us[0], l->max_us[1], l->refreshes);
+}
+
 static int fs_locks_end(struct forms *f)
 {
 	const char *space = *f->uuid ? f->uuid : "-";
-	struct buffer *out = f->file(f, FS_OCFS2, space, FILE_LOCKING_STATE);
-	int err;
 
-	err = forms_print(
-	    out, "0x3\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%d\t%d\t%d\t%d\t",
-	    f->name, f->lock.level, f->lock.flags, f->lock.action, f->lock.unlock_action,
-	    f->lock.holders[0], f->lock.holders[1], f->lock.requested, f->lock.blocking);
-	for (int i = 0; i < 64 && !err; i++)
-		err = forms_print(out, "0x0\t");
-	return err ? err
-		   : forms_print(out,
-				 "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-				 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t\n",
-				 f->lock.gets[0], f->lock.gets[1], f->lock.fails[0],
-				 f->lock.fails[1], f->lock.total_ns[0], f->lock.total_ns[1],
-				 f->lock.max_us[0], f->lock.max_us[1], f->lock.refreshes);
+	return forms_print_lock(f->file(f, FS_OCFS2, space, FILE_LOCKING_STATE), f->name, &f->lock);
 }
 
 /* Takes the first line of a lock. */

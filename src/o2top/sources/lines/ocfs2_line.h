@@ -25,6 +25,7 @@ enum { OCFS2_PR, OCFS2_EX, OCFS2_MODES };
 enum ocfs2_flag {
 	OCFS2_BUSY = 0x2,     /* a request is with the DLM */
 	OCFS2_BLOCKED = 0x4,  /* another node wants the lock */
+	OCFS2_MADE = 0x8000,  /* of o2top: from the DLM's locks, so its holders are not known */
 	OCFS2_FREEING = 0x80, /* the kernel removes the lock from memory */
 };
 
