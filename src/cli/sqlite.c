@@ -142,6 +142,7 @@ static int sqlite_run(int argc, char **argv)
 	status = set_preload(folder, name);
 	if (status)
 		return status;
+	setenv("GLOCK_SQLITE_LOG", "stderr", 0); /* the user sees why a database is refused */
 	execvp(argv[0], argv);
 	complain("failed to execute %s: %s", argv[0], strerror(errno));
 	return EX_UNAVAILABLE;
@@ -154,6 +155,8 @@ const struct command cmd_sqlite = {
     .help = "The program needs SQLite as a shared library. docs/sqlite.md tells when this helps.\n"
 	    "\n"
 	    "GLOCK_SQLITE_DIR names the folder of libglock_sqlite_preload.so and\n"
-	    "libglock_sqlite.so. Exit statuses: 64 wrong usage; 69 COMMAND cannot be executed, is\n"
+	    "libglock_sqlite.so. GLOCK_SQLITE_LOG names a file for the reasons of refusals, or\n"
+	    "syslog; the default is standard error. Exit statuses: 64 wrong usage; 69 COMMAND "
+	    "cannot be executed, is\n"
 	    "static, or the libraries are missing; otherwise that of COMMAND.\n",
     .run = sqlite_run};

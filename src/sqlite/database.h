@@ -29,6 +29,7 @@
 #ifndef GLOCK_SQLITE_DATABASE_H
 #define GLOCK_SQLITE_DATABASE_H
 
+#include "say.h"
 #include "sqlite_api.h"
 
 #include <glock.h>

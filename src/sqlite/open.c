@@ -24,13 +24,6 @@
 enum { WHY_SIZE = 512 };
 static const int64_t retry_ns = 1000000000; /* between tries to join the space */
 
-/* SQLite's log cuts a line off after some 200 bytes, and a path may be long. */
-static void tell(int code, const char *path, const char *what, const char *why)
-{
-	say(code, "%s: %s", path, what);
-	say(code, "... because %s", why);
-}
-
 /* ---- the file ---- */
 
 static struct database *find(const struct stat *st, bool with_space)
@@ -222,13 +215,13 @@ static bool join(struct database *db, const struct parameters *p, bool quiet, ch
 
 /* ---- byte locks ---- */
 
-/* SQLite's log goes nowhere by default, so the first time is told on stderr, too. */
+/* Messages go to the system's log by default, so the first time is told on stderr, too. */
 static void tell_degraded(const struct database *db, const char *why)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 
-	tell(SQLITE_WARNING, db->path, "goes on with SQLite's byte locks", why);
-	if (!atomic_flag_test_and_set(&told))
+	say_because(SQLITE_WARNING, db->path, "goes on with SQLite's byte locks", why);
+	if (!say_is_seen() && !atomic_flag_test_and_set(&told))
 		fprintf(stderr, "glock: %s: goes on with SQLite's byte locks, because %s\n",
 			db->path, why);
 }
@@ -249,10 +242,10 @@ static int degrade(struct database **out, struct database *new, int64_t retry, c
 	err = bytes_mark_degraded(new->fd);
 	if (err) {
 		rc = result_of_lock(err);
-		tell(rc, new->path,
-		     err == -EBUSY ? "is refused: a process with interop=0 uses it"
-				   : strerror(-err),
-		     why);
+		say_because(rc, new->path,
+			    err == -EBUSY ? "is refused: a process with interop=0 uses it"
+					  : strerror(-err),
+			    why);
 		database_free(new);
 		return rc;
 	}
@@ -309,7 +302,7 @@ static int make(struct database **out, const char *path, const struct parameters
 	if (db->may_degrade)
 		return degrade(out, db, v == VERDICT_DEGRADE ? INT64_MAX : level_now() + retry_ns,
 			       why);
-	tell(SQLITE_CANTOPEN, path, "is refused", why);
+	say_because(SQLITE_CANTOPEN, path, "is refused", why);
 	database_free(db);
 	return SQLITE_CANTOPEN;
 }
@@ -336,7 +329,7 @@ static int refuse_other_parameters(struct database *db, const char *path,
 		return SQLITE_CANTOPEN;
 	}
 	if (place_verdict(db->fd, p, why, sizeof(why)) == VERDICT_REFUSE) {
-		tell(SQLITE_CANTOPEN, path, "is refused", why);
+		say_because(SQLITE_CANTOPEN, path, "is refused", why);
 		return SQLITE_CANTOPEN;
 	}
 	if (db->interop && !p->interop)

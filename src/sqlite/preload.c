@@ -182,17 +182,25 @@ static void load_extension(const struct copy *c)
 {
 	char path[4096] = "", *error = NULL;
 	sqlite3 *db = NULL;
+	void *extension;
 	Dl_info me;
 	const char *slash;
 
 	if (dladdr((void *)&mutex, &me) && (slash = strrchr(me.dli_fname, '/')))
 		snprintf(path, sizeof(path), "%.*s/libglock_sqlite.so", (int)(slash - me.dli_fname),
 			 me.dli_fname);
+	/* SQLite would try a second name, and tell only why that one is not found. */
+	extension = next_dlopen(path, RTLD_NOW);
+	if (!extension) {
+		refuse(dlerror());
+		return;
+	}
 	if (c->open(":memory:", &db) ||
 	    c->config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ||
 	    c->load(db, path, NULL, &error))
 		refuse(error ? error : "libglock_sqlite.so cannot be loaded");
 	c->close(db);
+	dlclose(extension);
 }
 
 static void start(struct copy *c, void *library)

@@ -25,8 +25,9 @@ struct shared_space {
 	char name[];
 };
 
-static struct shared_space *spaces; /* under the registry's mutex */
-static _Atomic bool quiet;          /* the library tells the log nothing */
+static struct shared_space *spaces;   /* under the registry's mutex */
+static _Atomic bool quiet;            /* the library tells the log nothing */
+static _Thread_local char cause[512]; /* the library's last message to this thread */
 
 /* ---- the operations ---- */
 
@@ -96,25 +97,27 @@ static const struct glock_ops reserved_ops = {
 static void space_log(void *arg, const char *message)
 {
 	(void)arg;
+	snprintf(cause, sizeof(cause), "%s", message);
 	if (!quiet)
-		say(SQLITE_WARNING, "%s", message);
+		say_of_library(message);
 }
 
 /* ---- opening ---- */
 
+/* Returns what to add to the library's message. */
 static const char *space_advice(int err)
 {
 	switch (err) {
 	case -EPROTONOSUPPORT:
-		return "give lockman=local or lockman=dlm";
+		return "; give lockman=local or lockman=dlm";
 	case -EACCES:
 	case -EPERM:
-		return "another user's space; name a group of both users in GLOCK_GROUP";
+		return "; if it is another user's space, name a group of both users in GLOCK_GROUP";
 	case -ENOENT:
 	case -ENOTDIR:
-		return "make the directory of the lines before, or name another one in GLOCK_DIR";
+		return "; make this directory, or name another one in GLOCK_DIR";
 	default:
-		return "see the lines before";
+		return "";
 	}
 }
 
@@ -155,10 +158,12 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	}
 	strcpy(s->name, name);
 	snprintf(s->lockman, sizeof(s->lockman), "%s", lockman);
+	*cause = '\0';
 	err = glock_space_open(name, &o, &s->glocks);
 	if (err) {
-		snprintf(why, size, "space %s of lock manager %s: %s: %s", name, lockman,
-			 strerror(-err), space_advice(err));
+		if (!*cause)
+			snprintf(cause, sizeof(cause), "space %s: %s", name, strerror(-err));
+		snprintf(why, size, "%s%s", cause, space_advice(err));
 		free(s);
 		return NULL;
 	}

@@ -10,7 +10,4 @@
 #include <sqlite3ext.h>
 SQLITE_EXTENSION_INIT3
 
-/* Prints to SQLite's log, which SQLITE_CONFIG_LOG sets. */
-#define say(code, ...) sqlite3_log(code, "glock: " __VA_ARGS__)
-
 #endif

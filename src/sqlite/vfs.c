@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -195,6 +196,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
 	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
 		return vfs_base->xOpen(vfs_base, path, file, flags, out);
 	file->pMethods = NULL;
+	say_forget();
 	return open_database((struct connection *)file, path, flags, out);
 }
 
@@ -301,10 +303,13 @@ static int vfs_current_time(sqlite3_vfs *vfs, double *now)
 	return vfs_base->xCurrentTime(vfs_base, now);
 }
 
+/* SQLite asks for the number only. A program may ask for the reason of a refusal. */
 static int vfs_last_error(sqlite3_vfs *vfs, int n, char *message)
 {
 	(void)vfs;
-	return vfs_base->xGetLastError ? vfs_base->xGetLastError(vfs_base, n, message) : 0;
+	if (n > 0 && message)
+		snprintf(message, (size_t)n, "%s", say_last());
+	return vfs_base->xGetLastError ? vfs_base->xGetLastError(vfs_base, 0, NULL) : 0;
 }
 
 static int vfs_current_time64(sqlite3_vfs *vfs, sqlite3_int64 *now)

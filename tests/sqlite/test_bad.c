@@ -116,8 +116,7 @@ static void a_directory_for_spaces_that_is_missing_is_named(void)
 	SAME(setenv("GLOCK_DIR", "/nowhere/at/all", 1), 0);
 	load();
 	refused(APP "&interop=0", "/nowhere/at/all");
-	refused(APP "&interop=0",
-		"make the directory of the lines before, or name another one in GLOCK_DIR");
+	refused(APP "&interop=0", "make this directory, or name another one in GLOCK_DIR");
 	make_db("file");
 	SAME(setenv("GLOCK_DIR", "file", 1), 0);
 	refused(APP "&interop=0", "file: Not a directory");

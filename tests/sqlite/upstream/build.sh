@@ -42,7 +42,7 @@ parts=
 for file in "$source"/src/sqlite/*.c "$source/tests/sqlite/upstream/init.c"; do
 	case $file in */extension.c | */preload.c | */pace.c) continue ;; esac
 	part=$dir/bld/glock_$(basename "$file" .c).o
-	gcc -std=c17 -O1 -g -DSQLITE_CORE -D_GNU_SOURCE -I"$source/include" -I"$source/src/sqlite" -Itree -I"$dir/bld" \
+	gcc -std=c17 -O1 -g -DSQLITE_CORE -D_GNU_SOURCE -I"$source/include" -I"$source/src" -I"$source/src/sqlite" -Itree -I"$dir/bld" \
 		-c "$file" -o "$part"
 	parts="$parts $part"
 done

@@ -35,8 +35,9 @@ build_vfs() {
 		-o libsqlite3.so.0 -lpthread -lm -ldl
 	# shellcheck disable=SC2086
 	gcc -std=c17 -O1 -g -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
-		-I. -I"$source/include" "$source"/src/sqlite/[b-o]*.c "$source"/src/sqlite/p[al]*.c \
-		"$source"/src/sqlite/[q-z]*.c -o libglock_sqlite.so \
+		-I. -I"$source/include" -I"$source/src" "$source"/src/sqlite/[b-o]*.c "$source"/src/sqlite/p[al]*.c \
+		"$source"/src/sqlite/[q-z]*.c "$source"/src/base/append.c "$source"/src/base/clean.c "$source"/src/base/way.c \
+		-o libglock_sqlite.so \
 		-L"$build/src/glock" -lglock -lpthread
 }
 
