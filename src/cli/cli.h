@@ -41,6 +41,32 @@ void bias_json(json_t *o, const struct glock__peek_glock *gl);
 int histogram_node(struct glock__peek *peek, const char *node, int64_t now, bool json, bool *ok,
 		   struct glock__peek_counts *counts);
 
+/* ---- users.c: the users of a lock ---- */
+
+/* Writes the name of a user, or the number. Returns buf. */
+const char *user_name(uid_t uid, char *buf, size_t size);
+
+/* The processes of a space that wait. They are counted at the first question. */
+struct waits {
+	const struct glock__find_spaces *found;
+	const struct glock__found_space *space;
+	struct waiting *list; /* the caller frees it */
+	size_t n;
+	bool counted;
+};
+size_t waits_for(struct waits *w, unsigned int type, uint64_t number);
+
+/* Tells whether the holder or waiter is a command of `glock run`: its place is "NAME: CMD". */
+bool is_job(const struct glock__segment_holder *h);
+/* Writes "held by USER for 3.0 s; 2 wait", or "USER waits for 3.0 s". Returns buf. */
+const char *job_text(char *buf, size_t size, struct waits *w, const struct glock__found_node *node,
+		     const struct glock__peek_glock *gl, const struct glock__segment_holder *h);
+
+/* Tells whether another process uses the lock, or may use it. */
+bool lock_is_used(struct glock_space *space, struct glock *gl);
+/* Complains that another process has the lock, with its user and command. */
+void say_holders(struct glock_space *space, struct glock *gl);
+
 /* ---- declarations that the subcommands of glock(1) share. */
 
 struct json_t;

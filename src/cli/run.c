@@ -8,6 +8,7 @@
  * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
  * not give the lock back.
  */
+#include "glock/base/tls.h"
 #include "glock/publish/publish_space.h"
 
 #include "base/clean.h"
@@ -36,6 +37,7 @@ struct run {
 	bool no_wait, close, no_fork, verbose;
 
 	char what[GLOCK__SEGMENT_WHERE]; /* see say_what() */
+	const char *command;             /* CMD without its folder */
 
 	struct glock_space *space;
 	struct glock *gl;
@@ -151,10 +153,10 @@ static int run_take_command(struct run *r, int argc, char **argv)
 /* Others see this text where programs have a call site. */
 static void say_what(struct run *r)
 {
-	const char *command = r->argv == r->shell ? r->argv[2] : r->argv[0];
-	const char *slash = r->argv == r->shell ? NULL : strrchr(command, '/');
+	const char *slash = r->argv == r->shell ? NULL : strrchr(r->argv[0], '/');
 
-	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, slash ? slash + 1 : command);
+	r->command = r->argv == r->shell ? r->argv[2] : slash ? slash + 1 : r->argv[0];
+	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, r->command);
 	glock__clean(r->what, strlen(r->what));
 }
 
@@ -184,81 +186,6 @@ static double seconds_since(int64_t start)
 	return 1e-9 * (double)(now_ns() - start);
 }
 
-/* Looks at another node of the space. An unknown one counts as one that uses the lock. */
-typedef bool look_fn(const struct run *r, const struct glock__found_node *node,
-		     struct glock__peek *peek);
-
-/* Looks at the other nodes of the space until `look` returns true. Returns whether it did. */
-static bool look_elsewhere(const struct run *r, look_fn *look)
-{
-	const struct glock__lm_ops *ops = r->space->lm->ops;
-	struct glock__find_spaces s;
-	bool found;
-	size_t n;
-
-	/* Search by the path, because another user may have a space of the same name. */
-	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) || s.n != 1)
-		s.n = 0;
-	n = s.n ? s.spaces[0].n_nodes : 0;
-	found = !s.n && look(r, NULL, NULL);
-	for (size_t i = 0; !found && i < n; i++) {
-		const struct glock__found_node *node = &s.spaces[0].nodes[i];
-		struct glock__peek *peek = NULL;
-
-		if ((node->pid == getpid() && !node->elsewhere) ||
-		    node->condition == GLOCK__NODE_DEAD)
-			continue;
-		if (glock__found_open(&s, &s.spaces[0], node, &peek))
-			peek = NULL;
-		found = look(r, node, peek);
-		if (peek)
-			glock__peek_close(peek);
-	}
-	glock__found_free(&s);
-	return found;
-}
-
-/* Tells whether the node publishes a holder or waiter of the lock. */
-static bool uses(const struct run *r, const struct glock__found_node *node,
-		 struct glock__peek *peek)
-{
-	(void)node;
-	return !peek || glock__peek_users(peek, glock_type_of(r->gl), glock_number(r->gl)) != 0;
-}
-
-struct telling {
-	const struct run *r;
-	const struct glock__found_node *node;
-	bool told;
-};
-
-static bool tell_holder(void *arg, const struct glock__peek_glock *gl)
-{
-	struct telling *t = arg;
-
-	if (gl->r.type != glock_type_of(t->r->gl) || gl->r.number != glock_number(t->r->gl))
-		return true;
-	for (size_t i = 0; i < gl->n_holders; i++) {
-		const struct glock__segment_holder *h = &gl->holders[i];
-
-		if (!(h->flags & GLOCK__H_HOLDER))
-			continue;
-		complain("process %d (%s) has it for %.1f s: %s", t->node->pid, t->node->command,
-			 seconds_since(h->granted), h->where);
-		t->told = true;
-	}
-	return false;
-}
-
-/* Tells which process of the node has the lock. */
-static bool tell(const struct run *r, const struct glock__found_node *node,
-		 struct glock__peek *peek)
-{
-	struct telling t = {.r = r, .node = node};
-
-	return peek && !glock__peek_read(peek, tell_holder, &t, NULL) && t.told;
-}
-
 /*
  * A node that caches the lock without a user gives it up. A node that does not answer is asked for
  * up to one second: a stopped process, or one with "dlm". Its file may show that it uses the lock.
@@ -273,7 +200,7 @@ static int nonblock(struct run *r)
 	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY | GLOCK_NOCACHE);
 	do {
 		err = glock_nq_at(&r->gh, r->what);
-		if (err == -EAGAIN && look_elsewhere(r, uses))
+		if (err == -EAGAIN && lock_is_used(r->space, r->gl))
 			err = -EBUSY;
 	} while (err == -EAGAIN && now_ns() < end);
 	return err;
@@ -297,12 +224,42 @@ static int acquire(struct run *r)
 	return err;
 }
 
+/* Publishes the name, in the form that o2top knows. A name of the form TYPE:NUMBER is none. */
+static void name_dump(struct glock *gl, glock_print_fn *print, void *to)
+{
+	const struct run *r = glock_object(gl);
+	char line[GLOCK__SEGMENT_OBJECT];
+	unsigned int type;
+	uint64_t number;
+	int len;
+
+	if (!r || name_is_number(r->name, &type, &number))
+		return;
+	len = snprintf(line, sizeof(line), " P: %.240s", r->name);
+	glock__clean(line, (size_t)len);
+	line[len++] = '\n';
+	print(to, line, (size_t)len);
+}
+
+static const struct glock_ops name_ops = {.size = sizeof(name_ops), .dump = name_dump};
+
+/* Lets others see CMD as the command of the holder. */
+static void name_holder(struct run *r)
+{
+	char *name = glock__tls()->id.name;
+
+	glock__thread_name(); /* reads the name, once */
+	glock_set_object(r->gl, r);
+	snprintf(name, sizeof(glock__tls()->id.name), "%.15s", r->command);
+	glock__clean(name, strlen(name));
+}
+
 /* Returns -1 if this process has the lock, else the exit status. */
 static int lock(struct run *r)
 {
 	/* A type of a program's own, as in 10:5, is known only to a space that was opened with it.
 	 */
-	struct glock_type_options own = {.size = sizeof(own)};
+	struct glock_type_options own = {.size = sizeof(own), .ops = &name_ops};
 	uint64_t number;
 	int err, status;
 
@@ -311,8 +268,7 @@ static int lock(struct run *r)
 		    "%s: no such glock; before the colon stands inode, flock or another type of "
 		    "GFS2, or a number below 32; another separator than : makes it a name",
 		    r->name);
-	status =
-	    open_space(r->space_name, r->lockman, 0, &own, own.type >= GLOCK_TYPE_OWN, &r->space);
+	status = open_space(r->space_name, r->lockman, 0, &own, 1, &r->space);
 	if (status)
 		return status;
 	if (r->no_fork && glock__alive_fd(r->space) < 0)
@@ -320,8 +276,10 @@ static int lock(struct run *r)
 				   r->space->lm->ops->name);
 	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
 	err = glock_get(r->space, own.type, number, &r->gl);
-	if (!err)
+	if (!err) {
+		name_holder(r);
 		err = acquire(r);
+	}
 	if (!err)
 		return -1;
 	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT) {
@@ -331,7 +289,7 @@ static int lock(struct run *r)
 				     ? "no user of the lock is known, but the lock did not come"
 				     : "timeout while waiting for the lock");
 		if (r->verbose)
-			look_elsewhere(r, tell);
+			say_holders(r->space, r->gl);
 		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
 	say_kept();

@@ -30,7 +30,21 @@ struct printing {
 	struct glock__peek_text how;
 	struct glock__text text;
 	const char *node; /* the name of the node */
+	const struct glock__found_node *found;
+	struct waits waits;
 };
+
+/* Prints the user of a command of `glock run`, the time and how many wait. */
+static void print_jobs(struct printing *p, const struct glock__peek_glock *gl)
+{
+	char text[128];
+
+	for (size_t i = 0; i < gl->n_holders; i++)
+		if (is_job(&gl->holders[i]))
+			glock__text_print(
+			    &p->text, " R: %s\n",
+			    job_text(text, sizeof(text), &p->waits, p->found, gl, &gl->holders[i]));
+}
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -47,6 +61,7 @@ static bool stat_flush(struct printing *p)
 static void print_glock(struct printing *p, const struct glock__peek_glock *gl)
 {
 	glock__peek_print_glock(&p->how, &p->text, gl);
+	print_jobs(p, gl);
 	if (p->o->hold)
 		hold_print(&p->text, glock__peek_head(p->how.peek), gl);
 	if (p->o->hold)
@@ -179,13 +194,15 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
 	const struct glock__segment_head *head = glock__peek_head(p->how.peek);
-	char letters[GLOCK__LETTERS];
+	char letters[GLOCK__LETTERS], user[64];
 	json_t *o = json_object(), *holders;
 	bool ok;
 
 	glock__flag_letters(letters, p->o->format, gl->r.flags & GLOCK__PEEK_FLAGS);
 	stat_set(o, "node", json_text(p->node, strlen(p->node)));
 	stat_set(o, "pid", json_integer(head->pid));
+	user_name(p->found->uid, user, sizeof(user));
+	stat_set(o, "user", json_text(user, strlen(user)));
 	set_number(o, "type", gl->r.type);
 	stat_set(o, "type_name",
 		 json_text(head->type[gl->r.type].name, strlen(head->type[gl->r.type].name)));
@@ -290,6 +307,7 @@ static int all_nodes(const struct stat_options *o, const struct glock__find_spac
 	    .o = o,
 	    .how = {.format = o->format, .ages = o->ages},
 	    .text = {.buf = malloc(ROOM), .size = ROOM},
+	    .waits = {.found = s, .space = &s->spaces[0]},
 	};
 	const struct glock__found_space *space = &s->spaces[0];
 	size_t shown = 0, several = 0;
@@ -309,6 +327,7 @@ static int all_nodes(const struct stat_options *o, const struct glock__find_spac
 		shown++;
 		node_name(node, name, sizeof(name));
 		p.node = name;
+		p.found = node;
 		err = glock__found_open(s, space, node, &peek);
 		if (err) {
 			complain("node %s publishes nothing: %s", name, strerror(-err));
@@ -321,6 +340,7 @@ static int all_nodes(const struct stat_options *o, const struct glock__find_spac
 		status = one_node(&p, peek, node->elsewhere);
 		glock__peek_close(peek);
 	}
+	free(p.waits.list);
 	free(p.text.buf);
 	if (!shown && o->node) {
 		complain("%s: no such node in space %s; glock ls %s lists the nodes", o->node,
@@ -451,7 +471,8 @@ const struct command cmd_stat = {
 	"\n"
 	"If there are several nodes, a line \"# node NAME STATE\" stands before each. glock reads\n"
 	"the files that the processes publish, so it shows processes that are stopped or hang,\n"
-	"too. A line about an object is as old as the last change of state.\n"
+	"too. A line about an object is as old as the last change of state. A line with R: tells\n"
+	"the user of a command of glock run, the time since the grant, and how many wait.\n"
 	"\n"
 	"Exit status: 0 done; 64 usage; 66 no such space or node; 71 the system failed;\n"
 	"74 output.\n",

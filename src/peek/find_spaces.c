@@ -156,7 +156,7 @@ static struct glock__found_node *new_node(struct looking *l, struct glock__found
 	}
 	space->nodes = node;
 	node += space->n_nodes++;
-	*node = (struct glock__found_node){.error = -ENOENT};
+	*node = (struct glock__found_node){.error = -ENOENT, .uid = space->uid};
 	return node;
 }
 
@@ -230,6 +230,7 @@ static const struct glock__segment_head *read_head(struct looking *l,
 	if (node->error)
 		return NULL;
 	node->inode = st.st_ino;
+	node->uid = st.st_uid;
 	l->head = *glock__peek_head(peek);
 	glock__peek_close(peek);
 	return &l->head;

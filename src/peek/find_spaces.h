@@ -42,6 +42,7 @@ struct glock__found_node {
 	uint64_t pid_namespace; /* 0: not known */
 	bool elsewhere;         /* in another pid namespace: here no process has this number */
 	char command[16];
+	uid_t uid;  /* of its segment; without one, of the space */
 	char *file; /* its segment, in the directory of the space; NULL: there is none */
 	ino_t inode;
 	int error; /* 0: the segment can be read; see glock__found_open() */

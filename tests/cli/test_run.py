@@ -2,12 +2,14 @@
 # test_run.py - tests glock run beside flock(1), and the fate of the lock.
 
 import os
+import pwd
+import re
 import shutil
 import signal
 import subprocess
 import time
 
-from cli import GLOCK, SLOW, Node, glock, main, objects, state_of, wait_for
+from cli import GLOCK, SLOW, Node, glock, main, objects, out, state_of, wait_for
 
 
 def start(*args):
@@ -389,11 +391,20 @@ def the_lock_and_the_command_are_named():
     p = holder(name="the backup\n")
     where = next(h["where"] for o in objects("stat", "--json", "s") for h in o["holders"])
     assert where.startswith("the backup?: "), where
+    q = start("s", "the backup\n", "true")
+    wait_for(lambda: sum(o["waiting"] for o in objects("ls", "--json", "s")) == 1)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    said = r"the backup\?: sh; held by %s for \d+\.\d s; 1 wait\n" % user
     for option in ("-n", "-w0.2"):
         r = glock("run", option, "--verbose", "s", "the backup\n", "true")
-        assert r.returncode == 1 and "(glock) has it for " in r.stderr and where in r.stderr, r
+        assert r.returncode == 1 and re.search(r"process %d \(sh\) has it: %s" % (p.pid, said), r.stderr), r
     assert not glock("run", "-n", "s", "the backup\n", "true").stderr
-    end(p)
+    text = out("stat", "s")
+    assert re.search(r"\[sh\] the backup\?: sh\n P: the backup\?\n R: held by %s for [\d.]+ s; 1 wait\n" % user, text), text
+    assert re.search(r"\[true\] the backup\?: true\n R: %s waits for [\d.]+ s\n" % user, text), text
+    assert re.search(said, out("ls")), out("ls")
+    assert {o["user"] for o in objects("ls", "--json") + objects("stat", "--json", "s")} == {user}
+    end(p), q.wait(SLOW)
 
 
 def a_hundred_wait_their_turn():

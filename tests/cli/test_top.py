@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import tempfile
 import time
@@ -10,6 +11,7 @@ import time
 from cli import GLOCK, SLOW, Node, main, out, wait_for
 
 O2TOP = os.environ["O2TOP"]
+USER = pwd.getpwuid(os.geteuid()).pw_name
 
 
 def frames(*args):
@@ -88,14 +90,26 @@ def a_stopped_process_is_named():
     f = once()
     assert node(f, a.name)["state"] == "stopped"
     r = row(f, waiting=1)
-    want = "%s (pid %d node) has held EX for" % (a.name, a.pid)
-    waits = " and is stopped; %s (pid %d node) waits " % (b.name, b.pid)
+    want = "%s (pid %d node, %s) has held EX for" % (a.name, a.pid, USER)
+    waits = " and is stopped; %s (pid %d node, %s) waits " % (b.name, b.pid, USER)
     assert "kill -CONT" in r["advice"], r["advice"]
     assert r["sentence"].startswith(want) and waits in r["sentence"], r["sentence"]
     a.go_on()
     a.do("dq 1")
     b.do("wait 1")
     a.end(), b.end()
+
+
+def a_command_is_named():
+    """Of glock run: the name, the command, the user, and what shows the command."""
+    jobs = [subprocess.Popen([GLOCK, "run", "jobs", "nightly", "sh", "-c", "read x"], stdin=subprocess.PIPE) for _ in "ab"]
+    f = wait_for(lambda: (f := once())["rows"] and (f["rows"][0]["oldest_wait_s"] or 0) > 0.6 and f)
+    r = row(f, path="nightly", waiting=1)
+    pid = next(p.pid for p in jobs if r["sentence"].startswith("glock-%d " % p.pid))
+    assert "(pid %d sh, %s) has held EX for" % (pid, USER) in r["sentence"], r["sentence"]
+    assert "on glock-" not in r["advice"] and "ps -fp %d --ppid %d" % (pid, pid) in r["advice"], r["advice"]
+    for p in sorted(jobs, key=lambda p: p.pid != pid):
+        p.communicate(timeout=SLOW)
 
 
 def a_process_that_hangs_is_named():
@@ -256,7 +270,7 @@ if __name__ == "__main__":
         [
             spaces_are_found_and_waits_are_exact,
             frames_count_waits_once,
-            a_stopped_process_is_named,
+            a_stopped_process_is_named, a_command_is_named,
             a_process_that_hangs_is_named,
             a_dead_process_is_named,
             processes_that_end_are_forgotten,

@@ -416,6 +416,8 @@ static void say_one_alone(const struct facts *f, char *buf, size_t size)
 			 "%s creates, removes or renames in this directory and loses time (%s): "
 			 "give each node its own directory",
 			 f->lost, unseen);
+	else if (f->fs == FS_GLOCK && f->row->sentence && f->row->root.node >= 0)
+		say_hangs(f, buf, size);
 	else
 		snprintf(buf, size,
 			 "%s %s it and loses time (%s): find the other node that uses it", f->lost,

@@ -65,6 +65,23 @@ static bool command(const struct model *m, const struct row *row, char *buf, siz
 	return true;
 }
 
+/* A node of libglock is a process. A command of `glock run` is a child of it. */
+static void blame_process(const struct model *m, const struct blocker *root, const char *waits,
+			  char *buf, size_t size)
+{
+	if (root && root->node >= 0 && root->pid)
+		snprintf(buf, size, "%s for %s: ps -fp %lld --ppid %lld shows what it does", waits,
+			 m->nodes[root->node].name, (long long)root->pid, (long long)root->pid);
+	else if (root && root->node >= 0)
+		snprintf(buf, size,
+			 "%s for %s, which keeps the lock without a use: look at this process",
+			 waits, m->nodes[root->node].name);
+	else
+		snprintf(buf, size,
+			 "%s, and no watched process has the lock; glock ls shows all of a machine",
+			 waits);
+}
+
 void blame(const struct model *m, const struct row *row, const char *waits, char *buf, size_t size)
 {
 	const struct blocker *root = row->sentence ? &row->root : NULL;
@@ -81,6 +98,8 @@ void blame(const struct model *m, const struct row *row, const char *waits, char
 			 "%s for the DLM's node %d: check whether it is dead, or watch it "
 			 "with --node",
 			 waits, root->number);
+	else if (m->spaces[row->space].fs == FS_GLOCK)
+		blame_process(m, root, waits, buf, size);
 	else if (root && root->node >= 0 && (root->inside || node_absent(m, &m->nodes[root->node])))
 		snprintf(buf, size, "%s; on %s%s%s", waits, m->nodes[root->node].name,
 			 has ? ": " : ", ", has ? text : "find the process that holds the lock");

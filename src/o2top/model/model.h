@@ -242,6 +242,7 @@ struct node_space {
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */
 	struct trace_times trace_times;   /* GFS2: of the trace in this sample */
 	struct lent_samples lent;         /* libglock: counts of busy glocks */
+	char user[32];                    /* libglock: of the process; "" not known */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */

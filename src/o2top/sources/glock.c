@@ -4,7 +4,7 @@
  *
  * Such a process is a node in o2top.
  *
- *	N 1 PID [COMMAND]                                      version, process
+ *	N 1 PID [COMMAND] USER                                 version, process
  *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
  *	  g:SINCE/EX/DF/SH h:WAITS/HOLDS/HANDOVERS         its end, with a lent record
  *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holder (f:H) or waiter, since then
@@ -245,7 +245,8 @@ static bool glock_take_line(void *arg, const char *text, size_t len, size_t numb
 		end_glock(r);
 	if (!complete)
 		wrong = "the line is cut off";
-	else if (!r->named && !(r->named = glock_node_line_known(text, len)))
+	else if (!r->named && !(r->named = glock_node_line_known(text, len, r->t->ns->user,
+								 sizeof(r->t->ns->user))))
 		wrong = "the version is unknown";
 	else if (len < 2 || text[1] != ' ')
 		wrong = "neither a glock nor a part of one";

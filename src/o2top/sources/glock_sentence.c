@@ -48,8 +48,9 @@ static bool glock_say_holder(struct words *w, const struct model *m, const struc
 					 .silent = says_how_it_is(node->state)};
 	words_add(w, "%s%s", first ? "" : ", ", node->name);
 	if (n)
-		words_add(w, " (pid %lld %s) %s %s", (long long)h->pid, h->comm,
-			  h->exact ? "has held" : "holds", holder_modes[h->state]);
+		words_add(w, " (pid %lld %s%s%s) %s %s", (long long)h->pid, h->comm,
+			  *ns->user ? ", " : "", ns->user, h->exact ? "has held" : "holds",
+			  holder_modes[h->state]);
 	if (n && h->exact)
 		words_add(w, " for %.1f s",
 			  seconds(node_when(node, m->sample)->mono_us - h->seen_us));
@@ -80,8 +81,9 @@ static void glock_say_waiters(struct words *w, const struct model *m, const stru
 				more++;
 				continue;
 			}
-			words_add(w, "%s%s (pid %lld %s)", named++ ? ", " : "",
-				  m->nodes[member->node].name, (long long)h->pid, h->comm);
+			words_add(w, "%s%s (pid %lld %s%s%s)", named++ ? ", " : "",
+				  m->nodes[member->node].name, (long long)h->pid, h->comm,
+				  *ns->user ? ", " : "", ns->user);
 		}
 	}
 	if (more)

@@ -8,11 +8,16 @@
 
 #include <stdio.h>
 
-bool glock_node_line_known(const char *text, size_t len)
+bool glock_node_line_known(const char *text, size_t len, char *user, size_t size)
 {
 	struct scan s = scan_line(text, len);
+	const char *command = memrchr(text, ']', len);
 	uint64_t version;
 
+	/* A process may have a bracket in its command, and older versions print no user. */
+	command =
+	    command && command + 2 < text + len && command[1] == ' ' ? command + 2 : text + len;
+	snprintf(user, size, "%.*s", (int)(text + len - command), command);
 	return scan_text(&s, "N ") && scan_u64(&s, &version) && version == 1 &&
 	       (scan_done(&s) || scan_char(&s, ' '));
 }

@@ -45,7 +45,8 @@ struct glock_object_line {
 	size_t path_len;  /* 0: another line */
 };
 
-bool glock_node_line_known(const char *text, size_t len);
+/* Stores the user of the process, or "". */
+bool glock_node_line_known(const char *text, size_t len, char *user, size_t size);
 const char *glock_line_parse(struct glock_line *l, const char *text, size_t len);
 const char *glock_holder_line_parse(struct glock_holder_line *l, const char *text, size_t len);
 const char *glock_object_line_parse(struct glock_object_line *l, const char *text, size_t len);
