@@ -28,7 +28,7 @@ _glock() {
 	# the first argument that is no option and no value of an option
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman)
+		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman | --group)
 			[[ $command == run && ${COMP_WORDS[i]} == -n ]] || ((i++))
 			;;
 		-*) ;;
@@ -40,6 +40,10 @@ _glock() {
 	done
 	case $prev in
 	--lockman) words='local none dlm' ;;
+	--group)
+		mapfile -t COMPREPLY < <(compgen -g -- "$cur")
+		return
+		;;
 	--format) words='6.1 6.18 7.0' ;;
 	-n | --node)
 		if [[ $command != run ]]; then
@@ -63,7 +67,7 @@ _glock() {
 		return
 	fi
 	case $command in
-	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --lockman --version --help' ;;
+	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
 	ls) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --histogram --hold --help'

@@ -117,7 +117,7 @@ static int measure_all(int64_t ns)
 static int bench_set_up(const char *space, const char *lockman)
 {
 	char path[] = "/tmp/glock-bench-XXXXXX";
-	int err, status = open_space(space, lockman, 0, NULL, 0, &b.space);
+	int err, status = open_space(space, lockman, NULL, 0, NULL, 0, &b.space);
 
 	if (status)
 		return status;

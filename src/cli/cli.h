@@ -41,6 +41,15 @@ void bias_json(json_t *o, const struct glock__peek_glock *gl);
 int histogram_node(struct glock__peek *peek, const char *node, int64_t now, bool json, bool *ok,
 		   struct glock__peek_counts *counts);
 
+/* ---- removal.c: the end of a process, and the removal of a space's file ---- */
+
+/* Returns a descriptor of the process, or -1 and sets errno. */
+int pid_open(pid_t pid);
+/* The file was removed. Returns the path of the file to watch from now on, or NULL. */
+typedef const char *removed_fn(void *arg);
+/* Waits until the process ends. NULL: no file is watched. */
+void wait_for_process(int pidfd, const char *path, removed_fn *removed, void *arg);
+
 /* ---- users.c: the users of a lock ---- */
 
 /* Writes the name of a user, or the number. Returns buf. */
@@ -62,8 +71,12 @@ bool is_job(const struct glock__segment_holder *h);
 const char *job_text(char *buf, size_t size, struct waits *w, const struct glock__found_node *node,
 		     const struct glock__peek_glock *gl, const struct glock__segment_holder *h);
 
+/* Returns the path of the space's file. NULL: the lock manager has none. */
+const char *space_path(struct glock_space *space);
 /* Tells whether another process uses the lock, or may use it. */
 bool lock_is_used(struct glock_space *space, struct glock *gl);
+/* Complains of spaces of this name that other users have, with a living node. */
+void say_others(struct glock_space *space);
 /* Complains that another process has the lock, with its user and command. */
 void say_holders(struct glock_space *space, struct glock *gl);
 
@@ -125,7 +138,7 @@ int64_t now_ns(void);
  */
 extern bool cli_quiet;
 void say_kept(void);
-int open_space(const char *name, const char *lockman, unsigned int flags,
+int open_space(const char *name, const char *lockman, const char *group, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
 
 /* ---- spaces that this process does not join ---- */

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 struct run {
-	const char *space_name, *name, *lockman;
+	const char *space_name, *name, *lockman, *group;
 	char **argv; /* of CMD */
 	char *shell[4];
 	enum glock_mode mode;
@@ -42,11 +42,12 @@ struct run {
 	struct glock_space *space;
 	struct glock *gl;
 	struct glock_holder gh;
-	int alive;   /* the file that keeps this node alive, or -1 */
-	int left[2]; /* the pipe */
+	struct run *again; /* the lock in the space that came after this one, or NULL */
+	int alive;         /* the file that keeps this node alive, or -1 */
+	int left[2];       /* the pipe */
 };
 
-enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED };
+enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
 enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
@@ -63,6 +64,7 @@ static const struct option longs[] = {
     {"unlock", no_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"lockman", required_argument, NULL, OPT_LOCKMAN},
+    {"group", required_argument, NULL, OPT_GROUP},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -110,6 +112,9 @@ static int take_option(struct run *r, int option)
 		return -1;
 	case OPT_LOCKMAN:
 		r->lockman = optarg;
+		return -1;
+	case OPT_GROUP:
+		r->group = optarg;
 		return -1;
 	case 'u':
 		return usage_error(
@@ -181,11 +186,6 @@ static int run_parse(struct run *r, int argc, char **argv)
 
 /* ---- the lock ---- */
 
-static double seconds_since(int64_t start)
-{
-	return 1e-9 * (double)(now_ns() - start);
-}
-
 /*
  * A node that caches the lock without a user gives it up. A node that does not answer is asked for
  * up to one second: a stopped process, or one with "dlm". Its file may show that it uses the lock.
@@ -220,7 +220,7 @@ static int acquire(struct run *r)
 			err = glock_wait(&r->gh, r->timeout < 0 ? 0 : start + r->timeout, 0);
 	}
 	if (!err && r->verbose)
-		complain("getting the lock took %.6f seconds", seconds_since(start));
+		complain("getting the lock took %.6f seconds", 1e-9 * (double)(now_ns() - start));
 	return err;
 }
 
@@ -268,12 +268,13 @@ static int lock(struct run *r)
 		    "%s: no such glock; before the colon stands inode, flock or another type of "
 		    "GFS2, or a number below 32; another separator than : makes it a name",
 		    r->name);
-	status = open_space(r->space_name, r->lockman, 0, &own, 1, &r->space);
+	status = open_space(r->space_name, r->lockman, r->group, 0, &own, 1, &r->space);
 	if (status)
 		return status;
 	if (r->no_fork && glock__alive_fd(r->space) < 0)
 		return usage_error("-F: lock manager %s cannot hand the lock over to CMD; drop -F",
 				   r->space->lm->ops->name);
+	say_others(r->space);
 	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
 	err = glock_get(r->space, own.type, number, &r->gl);
 	if (!err) {
@@ -299,6 +300,9 @@ static int lock(struct run *r)
 
 static void unlock(struct run *r)
 {
+	if (r->again)
+		unlock(r->again);
+	free(r->again);
 	if (r->gl) {
 		glock_dq(&r->gh); /* does nothing for a holder that is not queued any more */
 		glock_put(r->gl);
@@ -350,6 +354,42 @@ static bool somebody_left(const struct run *r)
 	return r->alive >= 0 && !r->close && poll(&p, 1, 0) == 0;
 }
 
+/* Returns the lock that is taken last. */
+static struct run *newest(struct run *r)
+{
+	while (r->again)
+		r = r->again;
+	return r;
+}
+
+/*
+ * Takes the lock again in a new file of the space, so that a second command does not run beside
+ * CMD. The old lock stays, because commands may still wait for it in the old file.
+ */
+static const char *take_again(void *arg)
+{
+	struct run *r = newest(arg), *again = malloc(sizeof(*again));
+
+	if (!again)
+		return NULL;
+	*again = *r;
+	again->gl = NULL;
+	again->space = NULL;
+	again->no_wait = true;
+	again->verbose = false;
+	if (lock(again) < 0)
+		r->again = again;
+	complain(
+	    "the file of space %s is removed while %s runs; lock %s is %s; if systemd-logind does "
+	    "this (RemoveIPC), let the user linger (loginctl enable-linger), or set GLOCK_DIR",
+	    r->space_name, r->command, r->name, r->again ? "taken again in a new file" : "lost");
+	if (r->again)
+		return space_path(again->space);
+	unlock(again);
+	free(again);
+	return NULL;
+}
+
 /*
  * Complains if CMD ran on without the lock, because CMD was not told. Also checks the space's file,
  * because a node notices its removal only within 2 seconds.
@@ -369,7 +409,7 @@ static void say_if_lost(const struct run *r)
 static int run_command(struct run *r)
 {
 	pid_t parent = getpid(), pid;
-	int status;
+	int status, pidfd;
 
 	if (pipe2(r->left, O_CLOEXEC)) {
 		complain("cannot make a pipe: %s", strerror(errno));
@@ -389,13 +429,16 @@ static int run_command(struct run *r)
 		run_execute(r);
 	}
 	close(r->left[1]);
+	pidfd = pid_open(pid);
+	if (pidfd >= 0)
+		wait_for_process(pidfd, space_path(r->space), take_again, r);
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno == EINTR)
 			continue;
 		complain("cannot wait for the command: %s", strerror(errno));
 		return EX_OSERR;
 	}
-	say_if_lost(r);
+	say_if_lost(newest(r));
 	if (somebody_left(r))
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -440,6 +483,7 @@ const struct command cmd_run = {
 	"  -F, --no-fork             become CMD instead of starting it\n"
 	"  -c, --command COMMAND     run COMMAND with $SHELL\n"
 	"      --verbose             print the time until the lock, or why there is no lock\n"
+	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n"
 	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
 	"  -V, --version             print the version\n"
 	"\n"

@@ -73,12 +73,13 @@ static int status_of(int err)
 	}
 }
 
-int open_space(const char *name, const char *lockman, unsigned int flags,
+int open_space(const char *name, const char *lockman, const char *group, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space)
 {
 	struct glock_space_options options = {
 	    .size = sizeof(options),
 	    .lockman = lockman,
+	    .group = group,
 	    .flags = flags,
 	    .types = types,
 	    .n_types = n_types,

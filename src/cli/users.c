@@ -132,6 +132,13 @@ const char *job_text(char *buf, size_t size, struct waits *w, const struct glock
 
 /* ---- the users of a lock that this process wants ---- */
 
+const char *space_path(struct glock_space *space)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+
+	return ops->path ? ops->path(space->lm) : NULL;
+}
+
 struct look {
 	struct glock *gl;
 	const struct glock__found_node *node;
@@ -145,14 +152,14 @@ typedef bool look_fn(struct look *l, struct glock__peek *peek);
 /* Looks at the other nodes of the space until `fn` returns true. Returns whether it did. */
 static bool look_elsewhere(struct glock_space *space, struct glock *gl, look_fn *fn)
 {
-	const struct glock__lm_ops *ops = space->lm->ops;
+	const char *path = space_path(space);
 	struct glock__find_spaces s;
 	struct look l = {.gl = gl};
 	bool found;
 	size_t n;
 
 	/* Search by the path, because another user may have a space of the same name. */
-	if (glock__find_spaces(&s, ops->path ? ops->path(space->lm) : space->name) || s.n != 1)
+	if (glock__find_spaces(&s, path ? path : space->name) || s.n != 1)
 		s.n = 0;
 	n = s.n ? s.spaces[0].n_nodes : 0;
 	l.waits = (struct waits){.found = &s, .space = s.spaces};
@@ -183,6 +190,34 @@ static bool uses(struct look *l, struct glock__peek *peek)
 bool lock_is_used(struct glock_space *space, struct glock *gl)
 {
 	return look_elsewhere(space, gl, uses);
+}
+
+static bool has_living_node(const struct glock__found_space *space)
+{
+	for (size_t i = 0; i < space->n_nodes; i++)
+		if (space->nodes[i].condition != GLOCK__NODE_DEAD)
+			return true;
+	return false;
+}
+
+void say_others(struct glock_space *space)
+{
+	const char *path = space_path(space);
+	struct glock__find_spaces s;
+	char user[64];
+
+	if (!path)
+		return;
+	if (glock__find_spaces(&s, space->name))
+		s.n = 0;
+	for (size_t i = 0; i < s.n; i++)
+		if (strcmp(s.spaces[i].path, path) != 0 && has_living_node(&s.spaces[i]))
+			complain(
+			    "user %s has a space %s, too (%s); these locks do not exclude each "
+			    "other; --group names a group that shares one space",
+			    user_name(s.spaces[i].uid, user, sizeof(user)), space->name,
+			    s.spaces[i].path);
+	glock__found_free(&s);
 }
 
 static bool tell_holder(void *arg, const struct glock__peek_glock *gl)

@@ -76,6 +76,7 @@ enum lease {
 struct parameters {
 	const char *space;   /* NULL: one for each file system */
 	const char *lockman; /* NULL: local */
+	const char *group;   /* NULL: none, or GLOCK_GROUP */
 	int64_t hold;        /* ns, as in struct glock_type_options */
 	bool interop;        /* take care of programs without this VFS */
 	bool network;        /* use glocks although other machines may use the file system */
@@ -266,6 +267,8 @@ bool open_to_bytes(struct connection *c);
 
 /* Tells whether the file may be used. Stores the reason for VERDICT_DEGRADE and VERDICT_REFUSE. */
 enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size);
+/* Writes how users share a database whose folder has the setgid bit, or "". Returns buf. */
+const char *place_group(const char *path, char *buf, size_t size);
 
 /* ---- pace.c ---- */
 

@@ -167,12 +167,14 @@ static int get_glocks(struct database *db)
 
 static void explain_mark(char *why, int err, const struct database *db)
 {
+	char way[160];
+
 	switch (err) {
 	case -EBUSY:
 		snprintf(why, WHY_SIZE,
 			 "other processes use this database in another lock space than %s; give "
-			 "all of them the same user or GLOCK_GROUP, GLOCK_DIR and space",
-			 space_name(db->space));
+			 "all of them the same user or group, GLOCK_DIR and space%s",
+			 space_name(db->space), place_group(db->path, way, sizeof(way)));
 		break;
 	case -EADDRINUSE:
 		snprintf(why, WHY_SIZE,
@@ -317,7 +319,7 @@ static int refuse_other_parameters(struct database *db, const char *path,
 	if (!space_is_meant(db->space, p)) {
 		say(SQLITE_CANTOPEN,
 		    "%s: this process has it open in the space %s; give all connections the same "
-		    "space and lockman",
+		    "space, lockman and group",
 		    path, space_name(db->space));
 		return SQLITE_CANTOPEN;
 	}

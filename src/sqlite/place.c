@@ -7,6 +7,10 @@
  */
 #include "database.h"
 
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 enum place { PLACE_HERE, PLACE_CLUSTER, PLACE_OTHER };
@@ -45,6 +49,25 @@ static struct file_system file_system_of(int fd)
 		if (file_systems[i].type == unknown.type)
 			return file_systems[i];
 	return unknown;
+}
+
+const char *place_group(const char *path, char *buf, size_t size)
+{
+	struct stat st;
+	struct group gr, *found = NULL;
+	char room[4096];
+
+	snprintf(room, sizeof(room), "%.*s.", (int)(strrchr(path, '/') - path + 1), path);
+	*buf = '\0';
+	if (stat(room, &st) || !(st.st_mode & S_ISGID))
+		return buf;
+	getgrgid_r(st.st_gid, &gr, room, sizeof(room), &found);
+	if (found)
+		snprintf(buf, size,
+			 "; its folder belongs to group %s: if the members trust each other, give "
+			 "group=%s to all",
+			 found->gr_name, found->gr_name);
+	return buf;
 }
 
 enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size)

@@ -22,6 +22,7 @@ struct shared_space {
 	uint32_t identity;
 	_Atomic bool lost;
 	char lockman[16];
+	char group[64];
 	char name[];
 };
 
@@ -112,7 +113,7 @@ static const char *space_advice(int err)
 		return "; give lockman=local or lockman=dlm";
 	case -EACCES:
 	case -EPERM:
-		return "; if it is another user's space, name a group of both users in GLOCK_GROUP";
+		return "; group=GROUP in the URI does the same";
 	case -ENOENT:
 	case -ENOTDIR:
 		return "; make this directory, or name another one in GLOCK_DIR";
@@ -147,8 +148,12 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	     .name = "sqlwrite",
 	     .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
 	};
-	struct glock_space_options o = {
-	    .size = sizeof(o), .lockman = lockman, .types = types, .n_types = 2, .log = space_log};
+	struct glock_space_options o = {.size = sizeof(o),
+					.lockman = lockman,
+					.types = types,
+					.n_types = 2,
+					.log = space_log,
+					.group = p->group};
 	struct shared_space *s = calloc(1, sizeof(*s) + strlen(name) + 1);
 	int err;
 
@@ -158,6 +163,7 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	}
 	strcpy(s->name, name);
 	snprintf(s->lockman, sizeof(s->lockman), "%s", lockman);
+	snprintf(s->group, sizeof(s->group), "%s", p->group ? p->group : "");
 	*cause = '\0';
 	err = glock_space_open(name, &o, &s->glocks);
 	if (err) {
@@ -175,13 +181,15 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev, bool be_q
 				size_t size)
 {
 	const char *lockman = p->lockman ? p->lockman : "local";
+	const char *group = p->group ? p->group : "";
 	char of_dev[64];
 	const char *name = p->space ? p->space : of_dev;
 	struct shared_space *s;
 
 	snprintf(of_dev, sizeof(of_dev), "sqlite-%x-%x", major(dev), minor(dev));
 	for (s = spaces; s; s = s->next)
-		if (strcmp(s->name, name) == 0 && strcmp(s->lockman, lockman) == 0 && !s->lost)
+		if (strcmp(s->name, name) == 0 && strcmp(s->lockman, lockman) == 0 &&
+		    strcmp(s->group, group) == 0 && !s->lost)
 			break;
 	if (!s) {
 		quiet = be_quiet;
@@ -199,7 +207,8 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev, bool be_q
 bool space_is_meant(const struct shared_space *s, const struct parameters *p)
 {
 	return (!p->space || strcmp(p->space, s->name) == 0) &&
-	       (!p->lockman || strcmp(p->lockman, s->lockman) == 0);
+	       (!p->lockman || strcmp(p->lockman, s->lockman) == 0) &&
+	       (!p->group || strcmp(p->group, s->group) == 0);
 }
 
 /* Closes a space that is withdrawn. The other ones stay for the next database. */

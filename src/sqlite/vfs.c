@@ -61,10 +61,15 @@ int vfs_parameters(struct parameters *p, const char *path)
 {
 	const char *hold = sqlite3_uri_parameter(path, "hold");
 	const char *lockman = sqlite3_uri_parameter(path, "lockman");
+	const char *group = sqlite3_uri_parameter(path, "group");
+	const char *env = secure_getenv("GLOCK_GROUP");
 
 	*p = (struct parameters){
 	    .space = sqlite3_uri_parameter(path, "space"),
 	    .lockman = lockman,
+	    .group = group         ? group
+		     : env && *env ? env
+				   : NULL,
 	    .hold = 1000000,
 	    .interop = true,
 	};
@@ -72,6 +77,8 @@ int vfs_parameters(struct parameters *p, const char *path)
 		return SQLITE_CANTOPEN;
 	if (p->space && (!*p->space || strlen(p->space) > 64 || strchr(p->space, '/')))
 		return wrong(path, "space", p->space, "1 to 64 bytes without '/'");
+	if (p->group && (!*p->group || strlen(p->group) > 63))
+		return wrong(path, "group", p->group, "the name of a group");
 	if (lockman && strcmp(lockman, "local") != 0 && strcmp(lockman, "dlm") != 0)
 		return wrong(path, "lockman", lockman, "local or dlm");
 	return hold ? parse_hold(p, path, hold) : SQLITE_OK;

@@ -215,6 +215,50 @@ def a_name_that_another_user_took_first():
     assert not [name for name in os.listdir("/dev/shm") if name.startswith(".glock-g")]
 
 
+def group_as_an_option():
+    """glock run --group does what GLOCK_GROUP does. A folder with the setgid bit names its group."""
+    other, folder = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER, "--groups=1"], "/dev/shm/shared"
+    os.mkdir(folder)
+    os.chown(folder, -1, 1)
+    os.chmod(folder, 0o2770)
+    try:
+        for more in ({}, {"GLOCK_DIR": folder}):
+            holder = subprocess.Popen([*AS_USER, GLOCK, "run", "--group", "daemon", "shop", "job", "sh", "-c", "echo; read x"],
+                                      text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(outside(), **more))
+            assert holder.stdout.readline() == "\n"
+            r = run(*other, GLOCK, "run", "-n", "--verbose", "--group", "1", "shop", "job", "true", **more)
+            assert r.returncode == 1 and "job: sh; held by daemon for " in r.stderr, r
+            if more:
+                r = run(GLOCK, "run", "-n", "shop", "job", "true", **more)
+                assert r.returncode == 77 and "glock run --group daemon" in r.stderr, r
+            holder.communicate("\n")
+        assert run(GLOCK, "rm", "shop", GLOCK_DIR=folder).returncode == 0
+        assert run(*AS_USER, GLOCK, "run", "shop", "job", "true", GLOCK_DIR=folder).returncode == 0
+        r = run(*other, GLOCK, "run", "shop", "job", "true", GLOCK_DIR=folder)
+        assert r.returncode == 77 and "GLOCK_GROUP=daemon or glock run --group daemon" in r.stderr, r
+        r = run(*other, GLOCK, "run", "--group", "daemon", "shop", "job", "true", GLOCK_DIR=folder)
+        assert r.returncode == 77 and "that user removes it with glock rm" in r.stderr, r
+        os.chmod(folder, 0o1777)
+        r = run(*other, GLOCK, "run", "shop", "job", "true", GLOCK_DIR=folder)
+        assert r.returncode == 77 and "name a group of both in GLOCK_GROUP" in r.stderr, r
+    finally:
+        remake(folder)
+        remake("/dev/shm/glock-g1")
+
+
+def another_users_space_of_the_name():
+    """Root, who sees all spaces, is told that a job of another user has a lock of its own."""
+    holder = subprocess.Popen([*AS_USER, GLOCK, "run", "shop", "job", "sh", "-c", "echo; read x"], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=outside())
+    assert holder.stdout.readline() == "\n"
+    r = run(GLOCK, "run", "-n", "shop", "job", "true")
+    assert r.returncode == 0 and "user daemon has a space shop, too (/dev/shm/glock-1/shop)" in r.stderr, r
+    assert "--group" in r.stderr, r
+    holder.communicate("\n")
+    assert not run(GLOCK, "run", "-n", "shop", "job", "true").stderr
+    remake("/dev/shm/glock-1")
+
+
 def a_folder_that_is_a_link():
     """A link of another user in GLOCK_DIR leads no program elsewhere. glock rm follows no link at the end."""
     scene = Scene("/dev/shm/glock-1", False)
@@ -531,7 +575,8 @@ PLAIN_BUILD = [names_exchanged_in_the_folder_of_a_group, names_exchanged_in_the_
 
 if __name__ == "__main__":
     main((PLAIN_BUILD if EXCHANGE else []) +
-         [a_user_who_left_the_group, two_users_of_a_group, a_name_that_another_user_took_first, a_folder_that_is_a_link,
-          any_state_of_a_folder, a_user_who_hides_the_locks_of_others, a_user_with_more_than_a_share_of_the_list,
+         [a_user_who_left_the_group, two_users_of_a_group, group_as_an_option, another_users_space_of_the_name,
+          a_name_that_another_user_took_first, a_folder_that_is_a_link, any_state_of_a_folder,
+          a_user_who_hides_the_locks_of_others, a_user_with_more_than_a_share_of_the_list,
           a_user_with_more_files_than_are_read, a_name_that_is_no_nodes, a_user_with_more_than_a_share_of_the_reading,
           roots_folder_of_the_package])

@@ -348,8 +348,8 @@ def an_heir_is_not_left_alone_in_a_new_space():
     assert glock("rm", "s").returncode == 0
 
 
-def who_loses_the_space_is_told():
-    """The node that notices first gives its locks back, but no waiter gets one of them."""
+def a_space_that_is_removed_is_named():
+    """As by logind, RemoveIPC. Neither a waiter nor a later command runs beside the command, and its lock goes on."""
     for _ in range(5):
         p = subprocess.Popen([GLOCK, "run", "s", "n", "--", "sh", "-c", "echo; read x; exit 5"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -357,13 +357,31 @@ def who_loses_the_space_is_told():
         q = subprocess.Popen([GLOCK, "run", "s", "n", "true"], stderr=subprocess.PIPE, text=True)
         wait_for(lambda: any(o.get("waiting") for o in objects("ls", "--json", "s")))
         os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
+        wait_for(lambda: any(o.get("held") for o in objects("ls", "--json")))
+        r = glock("run", "-n", "--verbose", "s", "n", "true")
+        assert r.returncode == 1 and "process %d (sh) has it: n: sh; held by" % p.pid in r.stderr, r
         text = q.communicate(timeout=SLOW)[1]
         assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
         text = p.communicate("\n", timeout=SLOW)[1]
-        assert p.returncode == 5 and "lock n in space s was lost while sh ran" in text, text
+        assert p.returncode == 5 and "taken again in a new file" in text and "RemoveIPC" in text and "lost" not in text, text
         # a command without a loss gets no message
         r = glock("run", "s", "n", "true")
         assert r.returncode == 0 and not r.stderr, r
+
+
+def who_loses_the_space_is_told():
+    """The process was stopped, and another one was faster."""
+    p = subprocess.Popen([GLOCK, "run", "s", "n", "--", "sh", "-c", "echo; read x; exit 5"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "\n"
+    p.send_signal(signal.SIGSTOP)
+    wait_for(lambda: state_of(p.pid) == "T")
+    os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
+    q = holder()
+    p.send_signal(signal.SIGCONT)
+    text = p.communicate("\n", timeout=SLOW)[1]
+    assert p.returncode == 5 and "lock n in space s was lost while sh ran" in text, text
+    end(q)
 
 
 def names_are_hashed_and_types_known():
@@ -435,7 +453,7 @@ if __name__ == "__main__":
             nor_where_another_user_has_a_space_so_called,
             a_command_of_another_user_cannot_touch_the_space,
             an_heir_is_not_left_alone_in_a_new_space,
-            who_loses_the_space_is_told,
+            a_space_that_is_removed_is_named, who_loses_the_space_is_told,
             names_are_hashed_and_types_known,
             the_lock_and_the_command_are_named,
             a_hundred_wait_their_turn,

@@ -173,7 +173,7 @@ static void without_interop_another_users_space_is_refused(void)
 	SAME(peer_do(&peer, "UPDATE t SET n = 1"), SQLITE_OK);
 	SAME(chmod("app.db", 0666) | chmod(".", 0777), 0);
 	load_as_other_user();
-	refused(APP "&interop=0", "another user's space");
+	refused(APP "&interop=0", "name a group of both in GLOCK_GROUP");
 	peer_end(&peer);
 }
 

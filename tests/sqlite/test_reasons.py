@@ -20,12 +20,14 @@ if extension != "-":
     any.enable_load_extension(True)
     any.load_extension(extension)
 try:
-    sqlite3.connect(uri, uri=True).execute("CREATE TABLE t(n)")
+    db = sqlite3.connect(uri, uri=True)
+    db.execute("CREATE TABLE IF NOT EXISTS t(n)")
     print("open")
 except sqlite3.OperationalError as e:
     print(e)
 if extension != "-":
-    print(any.execute("SELECT glock_error()").fetchone()[0])
+    print(any.execute("SELECT glock_error()").fetchone()[0], flush=True)
+sys.stdin.read()
 """
 GLOCK, FOLDER = (os.path.realpath(path) for path in sys.argv[1:3])
 EXTENSION = os.path.join(FOLDER, "libglock_sqlite")
@@ -57,7 +59,7 @@ def open_it(cause, *before, extension=EXTENSION, **more):
     env = {k: v for k, v in {**os.environ, **env, **more}.items() if v}
     vfs = "" if extension == "-" else "&vfs=glock"
     r = subprocess.run([*before, PYTHON, "-c", OPEN, extension, "file:%s/%s?%s%s" % (DATA, name, parameters, vfs)],
-                       env=env, capture_output=True, text=True, timeout=60)
+                       env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert r.returncode == 0, r
     return r.stdout.splitlines() + [None], r.stderr
 
@@ -119,6 +121,37 @@ def a_missing_library():
     assert "libglock_sqlite.so: " in err and ".so.so" not in err, err
 
 
+def two_users():
+    """The parameter group gives them one space. Without it, the reason names the group of a folder with the setgid bit."""
+    if os.geteuid():
+        return "SKIP needs root"
+    shared, other = DATA + "/shared", ["setpriv", "--reuid=5", "--regid=5", "--groups=1"]
+    for folder in (shared, shared + "/spaces"):
+        os.mkdir(folder)
+        os.chown(folder, -1, 1)
+        os.chmod(folder, 0o2770)
+    for parameters, spaces, want in (
+            ("&group=daemon", "", "open"),
+            ("", "", "GLOCK_GROUP=daemon or glock run --group daemon; group=GROUP in the URI does the same"),
+            ("", "2", "its folder belongs to group daemon: if the members trust each other, give group=daemon to all")):
+        if spaces:
+            os.mkdir(shared + "/spaces2")
+            os.chown(shared + "/spaces2", 5, 1)
+        for path in os.listdir(shared + "/spaces"):
+            os.remove(os.path.join(shared, "spaces", path))
+        uri = "file:%s/app.db?vfs=glock&interop=0%s" % (shared, parameters)
+        command = [PYTHON, "-c", OPEN, EXTENSION, uri]
+        env = dict(os.environ, GLOCK_DIR=shared + "/spaces")
+        with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+            assert [first.stdout.readline() for _ in "ab"] == ["open\n", "None\n"], parameters
+            os.chmod(shared + "/app.db", 0o660)
+            r = subprocess.run([*other, *command], env=dict(env, GLOCK_DIR=shared + "/spaces" + spaces),
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+            assert want in r.stdout, (parameters, spaces, r)
+            first.communicate()
+    return ""
+
+
 def the_systems_log():
     """In a mount namespace with another /dev, so that no message goes to the machine's log."""
     if os.geteuid() or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
@@ -155,7 +188,7 @@ def main():
     os.mkfifo(DATA + "/fifo.db")
     with open(os.environ["GLOCK_DIR"] + "/text", "w", encoding="utf-8") as f:
         f.write("no lock space")
-    tests = [sql_tells, debug_on_stderr, a_log, a_log_that_is_a_link, glock_sqlite, a_missing_library, the_systems_log]
+    tests = [sql_tells, debug_on_stderr, a_log, a_log_that_is_a_link, glock_sqlite, a_missing_library, two_users, the_systems_log]
     print("1..%d" % len(tests))
     for i, test in enumerate(tests, 1):
         try:

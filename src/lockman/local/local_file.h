@@ -24,6 +24,8 @@ int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, s
 bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_t gid);
 /* Returns the name of the file system with that statfs number, if machines share it, or NULL. */
 const char *glock__local_shared_fs(uint32_t type);
+/* Writes how users share a space, for a user who may not use its file. Returns buf. */
+const char *glock__local_way_in(const struct local *l, char *buf, size_t size);
 /* Checks that the file may be trusted. Otherwise logs, and returns -EPERM or -EMEDIUMTYPE. */
 int glock__local_trust(const struct local *l, const struct stat *st);
 

@@ -432,6 +432,7 @@ static int join_file(struct local *l, int fd)
 static int try_to_join(struct local *l)
 {
 	struct held_messages held;
+	char way[256];
 	int fd, err;
 
 	hold_messages(l, &held);
@@ -450,8 +451,9 @@ static int try_to_join(struct local *l)
 		err = glock__local_make_file(l);
 		return err ? err : 1;
 	}
-	glock__local_say(&l->o, "space %s: cannot open %s: %s", l->name, l->path,
-			 err == -ELOOP ? "it is a symbolic link" : strerror(-err));
+	glock__local_say(&l->o, "space %s: cannot open %s: %s%s", l->name, l->path,
+			 err == -ELOOP ? "it is a symbolic link" : strerror(-err),
+			 err == -EACCES ? glock__local_way_in(l, way, sizeof(way)) : "");
 	return err;
 }
 

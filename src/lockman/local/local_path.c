@@ -436,9 +436,34 @@ int glock__local_find(struct local *l)
 	return check_file_system(l, l->dir, dir);
 }
 
+const char *glock__local_way_in(const struct local *l, char *buf, size_t size)
+{
+	char name[32], room[2048];
+	struct group gr, *found = NULL;
+
+	*buf = '\0';
+	if (l->o.group)
+		snprintf(buf, size,
+			 "; if its owner made it without the group, that user removes it with "
+			 "glock rm");
+	else if (!(l->dir_st.st_mode & S_ISGID))
+		snprintf(buf, size,
+			 "; if both users trust each other, name a group of both in GLOCK_GROUP");
+	if (*buf)
+		return buf;
+	snprintf(name, sizeof(name), "%u", (unsigned int)l->dir_st.st_gid);
+	getgrgid_r(l->dir_st.st_gid, &gr, room, sizeof(room), &found);
+	snprintf(buf, size,
+		 "; its directory belongs to group %s, whose members share the space with "
+		 "GLOCK_GROUP=%s or glock run --group %s",
+		 found ? gr.gr_name : name, found ? gr.gr_name : name, found ? gr.gr_name : name);
+	return buf;
+}
+
 int glock__local_trust(const struct local *l, const struct stat *st)
 {
 	mode_t others = l->o.group ? 0007 : 0077;
+	char way[256];
 	bool ours = st->st_uid == geteuid() || !st->st_uid;
 
 	if (!S_ISREG(st->st_mode)) {
@@ -452,7 +477,8 @@ int glock__local_trust(const struct local *l, const struct stat *st)
 		return 0;
 	glock__local_say(&l->o,
 			 "space %s: file %s is not safe: it belongs to user %u and group %u, with "
-			 "mode %o; remove it, or open the space as that user or group",
-			 l->name, l->path, st->st_uid, st->st_gid, st->st_mode & 07777);
+			 "mode %o; remove it, or open the space as that user or group%s",
+			 l->name, l->path, st->st_uid, st->st_gid, st->st_mode & 07777,
+			 glock__local_way_in(l, way, sizeof(way)));
 	return -EPERM;
 }
