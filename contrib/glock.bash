@@ -22,14 +22,14 @@ _glock() {
 	COMPREPLY=()
 
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run ls stat top trace demote rm bench sqlite version --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'run hold ls stat top trace demote rm bench sqlite version --help --version' -- "$cur")
 		return
 	fi
 	# the first argument that is no option and no value of an option
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman | --group)
-			[[ $command == run && ${COMP_WORDS[i]} == -n ]] || ((i++))
+		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman | --group | --pid)
+			[[ ($command == run || $command == hold) && ${COMP_WORDS[i]} == -n ]] || ((i++))
 			;;
 		-*) ;;
 		*)
@@ -40,13 +40,17 @@ _glock() {
 	done
 	case $prev in
 	--lockman) words='local none dlm' ;;
+	--pid)
+		mapfile -t COMPREPLY < <(compgen -W "$$" -- "$cur")
+		return
+		;;
 	--group)
 		mapfile -t COMPREPLY < <(compgen -g -- "$cur")
 		return
 		;;
 	--format) words='6.1 6.18 7.0' ;;
 	-n | --node)
-		if [[ $command != run ]]; then
+		if [[ $command != run && $command != hold ]]; then
 			# the space often follows
 			_glock_offer "$cur" < <(_glock_ls node "$space")
 			return
@@ -68,6 +72,7 @@ _glock() {
 	fi
 	case $command in
 	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
+	hold) words='--pid --print --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
 	ls) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --histogram --hold --help'

@@ -45,10 +45,10 @@ int histogram_node(struct glock__peek *peek, const char *node, int64_t now, bool
 
 /* Returns a descriptor of the process, or -1 and sets errno. */
 int pid_open(pid_t pid);
-/* The file was removed. Returns the path of the file to watch from now on, or NULL. */
-typedef const char *removed_fn(void *arg);
+/* The file was removed or changed. Returns the path of the file to watch from now on, or NULL. */
+typedef const char *changed_fn(void *arg);
 /* Waits until the process ends. NULL: no file is watched. */
-void wait_for_process(int pidfd, const char *path, removed_fn *removed, void *arg);
+void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *arg);
 
 /* ---- users.c: the users of a lock ---- */
 
@@ -93,8 +93,8 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct command cmd_bench, cmd_demote, cmd_ls, cmd_rm, cmd_run, cmd_sqlite, cmd_stat,
-    cmd_top, cmd_trace, cmd_version;
+extern const struct command cmd_bench, cmd_demote, cmd_hold, cmd_ls, cmd_rm, cmd_run, cmd_sqlite,
+    cmd_stat, cmd_top, cmd_trace, cmd_version;
 
 /* The command that runs. complain() and similar functions print its name. */
 extern const struct command *cli_command;

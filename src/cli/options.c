@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.c - options and complaints, for all subcommands.
+ * options.c - options and complaints, for all subcommands, and the version.
  */
 #include "cli.h"
 
 #include "base/clean.h"
+#include "base/version.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -115,3 +116,13 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 	}
 	return option;
 }
+
+static int version_run(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	printf("glock %s\n", GLOCK__VERSION_TEXT);
+	return EX_OK;
+}
+
+const struct command cmd_version = {
+    .name = "version", .usage = "", .what = "Prints the version.", .help = "", .run = version_run};

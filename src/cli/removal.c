@@ -20,31 +20,34 @@ int pid_open(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* An event may be a change of the file's mode. Therefore *path is looked at. */
-static bool is_removed(int watch, const char *path)
+/* Watches the file, and then looks whether it was removed before. Returns the path, or NULL. */
+static const char *watch_file(int watch, const char *path, changed_fn *changed, void *arg)
 {
-	char events[ROOM];
+	const char *now = path;
 
-	return read(watch, events, sizeof(events)) > 0 && access(path, F_OK) != 0;
+	do {
+		path = now;
+		if (watch < 0 || !path)
+			return NULL;
+		inotify_add_watch(watch, path, IN_ATTRIB | IN_MOVE_SELF);
+		now = changed(arg);
+	} while (now != path);
+	return path;
 }
 
-void wait_for_process(int pidfd, const char *path, removed_fn *removed, void *arg)
+void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *arg)
 {
 	int watch = path ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
 	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+	char events[ROOM];
 
-	if (watch >= 0)
-		inotify_add_watch(watch, path, IN_ATTRIB | IN_MOVE_SELF);
+	path = watch_file(watch, path, changed, arg);
 	while (!fds[0].revents) {
+		fds[1].fd = path ? watch : -1;
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			break;
-		if (!fds[1].revents || !is_removed(watch, path))
-			continue;
-		path = removed(arg);
-		if (path)
-			inotify_add_watch(watch, path, IN_ATTRIB | IN_MOVE_SELF);
-		else
-			fds[1].fd = -1;
+		if (fds[1].revents && read(watch, events, sizeof(events)) > 0)
+			path = watch_file(watch, path, changed, arg);
 		fds[1].revents = 0;
 	}
 	if (watch >= 0)

@@ -8,11 +8,9 @@
  * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
  * not give the lock back.
  */
-#include "glock/base/tls.h"
 #include "glock/publish/publish_space.h"
 
-#include "base/clean.h"
-#include "cli.h"
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,28 +24,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct run {
-	const char *space_name, *name, *lockman, *group;
-	char **argv; /* of CMD */
-	char *shell[4];
-	enum glock_mode mode;
-	int conflict;    /* the exit status */
-	int unknown;     /* the same if no user of the lock is known; -1: conflict */
-	int64_t timeout; /* -1: none */
-	bool no_wait, close, no_fork, verbose;
-
-	char what[GLOCK__SEGMENT_WHERE]; /* see say_what() */
-	const char *command;             /* CMD without its folder */
-
-	struct glock_space *space;
-	struct glock *gl;
-	struct glock_holder gh;
-	struct run *again; /* the lock in the space that came after this one, or NULL */
-	int alive;         /* the file that keeps this node alive, or -1 */
-	int left[2];       /* the pipe */
-};
-
-enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
 enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
@@ -72,8 +48,13 @@ static const struct option longs[] = {
 
 /* ---- the command line ---- */
 
-/* Returns -1 to go on, else the exit status. */
-static int take_option(struct run *r, int option)
+void run_init(struct run *r)
+{
+	*r = (struct run){
+	    .mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
+}
+
+int run_take_option(struct run *r, int option)
 {
 	unsigned long n;
 
@@ -125,16 +106,35 @@ static int take_option(struct run *r, int option)
 	}
 }
 
-static int run_take_command(struct run *r, int argc, char **argv)
+/* A path or a descriptor is what flock(1) takes. */
+int run_take_names(struct run *r, int argc, char **argv)
 {
-	char *shell = getenv("SHELL");
+	const char *first = argc ? argv[0] : "";
+	const char *slash = strrchr(first, '/');
 
+	if (*first == '/' || !strncmp(first, "./", 2) || !strncmp(first, "../", 3))
+		return usage_error(
+		    "%s: the FILE of flock(1) is SPACE and NAME here, two words, as in: "
+		    "glock %s locks %s",
+		    first, cli_command->name, slash + 1);
+	if (argc == 1 && *first && !first[strspn(first, "0123456789")])
+		return usage_error(
+		    "%s: no lock has a descriptor; glock hold SPACE NAME keeps a lock until "
+		    "the shell ends",
+		    first);
 	if (argc < 1)
 		return usage_error("SPACE is missing");
 	if (argc < 2)
 		return usage_error("NAME is missing");
-	r->space_name = argv[0];
+	r->space_name = first;
 	r->name = argv[1];
+	return -1;
+}
+
+static int run_take_command(struct run *r, int argc, char **argv)
+{
+	char *shell = getenv("SHELL");
+
 	argv += 2;
 	argc -= 2;
 	if (argc && !strcmp(argv[0], "--")) {
@@ -155,160 +155,27 @@ static int run_take_command(struct run *r, int argc, char **argv)
 	return -1;
 }
 
-/* Others see this text where programs have a call site. */
-static void say_what(struct run *r)
-{
-	const char *slash = r->argv == r->shell ? NULL : strrchr(r->argv[0], '/');
-
-	r->command = r->argv == r->shell ? r->argv[2] : slash ? slash + 1 : r->argv[0];
-	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, r->command);
-	glock__clean(r->what, strlen(r->what));
-}
-
 static int run_parse(struct run *r, int argc, char **argv)
 {
+	const char *slash;
 	int option, status;
 
-	*r = (struct run){
-	    .mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
+	run_init(r);
 	while ((option = next_option(argc, argv, "+:sexnoFuw:E:Vh", longs)) != -1) {
-		status = take_option(r, option);
+		status = run_take_option(r, option);
 		if (status >= 0)
 			return status;
 	}
 	if (r->no_fork && r->close)
 		return usage_error("-F and -o: no process would hold the lock; drop one of them");
-	status = run_take_command(r, argc - optind, argv + optind);
+	status = run_take_names(r, argc - optind, argv + optind);
 	if (status < 0)
-		say_what(r);
-	return status;
-}
-
-/* ---- the lock ---- */
-
-/*
- * A node that caches the lock without a user gives it up. A node that does not answer is asked for
- * up to one second: a stopped process, or one with "dlm". Its file may show that it uses the lock.
- */
-#define CACHED_NS 1000000000
-
-static int nonblock(struct run *r)
-{
-	const int64_t end = now_ns() + CACHED_NS;
-	int err;
-
-	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY | GLOCK_NOCACHE);
-	do {
-		err = glock_nq_at(&r->gh, r->what);
-		if (err == -EAGAIN && lock_is_used(r->space, r->gl))
-			err = -EBUSY;
-	} while (err == -EAGAIN && now_ns() < end);
-	return err;
-}
-
-static int acquire(struct run *r)
-{
-	int64_t start = now_ns();
-	int err;
-
-	if (r->no_wait || !r->timeout) {
-		err = nonblock(r);
-	} else {
-		glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_ASYNC | GLOCK_NOCACHE);
-		err = glock_nq_at(&r->gh, r->what);
-		if (!err)
-			err = glock_wait(&r->gh, r->timeout < 0 ? 0 : start + r->timeout, 0);
-	}
-	if (!err && r->verbose)
-		complain("getting the lock took %.6f seconds", 1e-9 * (double)(now_ns() - start));
-	return err;
-}
-
-/* Publishes the name, in the form that o2top knows. A name of the form TYPE:NUMBER is none. */
-static void name_dump(struct glock *gl, glock_print_fn *print, void *to)
-{
-	const struct run *r = glock_object(gl);
-	char line[GLOCK__SEGMENT_OBJECT];
-	unsigned int type;
-	uint64_t number;
-	int len;
-
-	if (!r || name_is_number(r->name, &type, &number))
-		return;
-	len = snprintf(line, sizeof(line), " P: %.240s", r->name);
-	glock__clean(line, (size_t)len);
-	line[len++] = '\n';
-	print(to, line, (size_t)len);
-}
-
-static const struct glock_ops name_ops = {.size = sizeof(name_ops), .dump = name_dump};
-
-/* Lets others see CMD as the command of the holder. */
-static void name_holder(struct run *r)
-{
-	char *name = glock__tls()->id.name;
-
-	glock__thread_name(); /* reads the name, once */
-	glock_set_object(r->gl, r);
-	snprintf(name, sizeof(glock__tls()->id.name), "%.15s", r->command);
-	glock__clean(name, strlen(name));
-}
-
-/* Returns -1 if this process has the lock, else the exit status. */
-static int lock(struct run *r)
-{
-	/* A type of a program's own, as in 10:5, is known only to a space that was opened with it.
-	 */
-	struct glock_type_options own = {.size = sizeof(own), .ops = &name_ops};
-	uint64_t number;
-	int err, status;
-
-	if (!name_to_glock(r->name, &own.type, &number))
-		return usage_error(
-		    "%s: no such glock; before the colon stands inode, flock or another type of "
-		    "GFS2, or a number below 32; another separator than : makes it a name",
-		    r->name);
-	status = open_space(r->space_name, r->lockman, r->group, 0, &own, 1, &r->space);
-	if (status)
+		status = run_take_command(r, argc - optind, argv + optind);
+	if (status >= 0)
 		return status;
-	if (r->no_fork && glock__alive_fd(r->space) < 0)
-		return usage_error("-F: lock manager %s cannot hand the lock over to CMD; drop -F",
-				   r->space->lm->ops->name);
-	say_others(r->space);
-	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
-	err = glock_get(r->space, own.type, number, &r->gl);
-	if (!err) {
-		name_holder(r);
-		err = acquire(r);
-	}
-	if (!err)
-		return -1;
-	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT) {
-		if (r->verbose)
-			complain(err == -EBUSY ? "another process has the lock"
-				 : err == -EAGAIN
-				     ? "no user of the lock is known, but the lock did not come"
-				     : "timeout while waiting for the lock");
-		if (r->verbose)
-			say_holders(r->space, r->gl);
-		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
-	}
-	say_kept();
-	complain("lock %s in space %s: %s", r->name, r->space_name, strerror(-err));
-	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
-}
-
-static void unlock(struct run *r)
-{
-	if (r->again)
-		unlock(r->again);
-	free(r->again);
-	if (r->gl) {
-		glock_dq(&r->gh); /* does nothing for a holder that is not queued any more */
-		glock_put(r->gl);
-	}
-	if (r->space)
-		glock_space_close(r->space);
+	slash = r->argv == r->shell ? NULL : strrchr(r->argv[0], '/');
+	run_set_command(r, r->argv == r->shell ? r->argv[2] : slash ? slash + 1 : r->argv[0]);
+	return -1;
 }
 
 /* ---- the command ---- */
@@ -334,7 +201,8 @@ static void run_execute(struct run *r)
 		glock__publish_left(r->space);
 	execvp(r->argv[0], r->argv);
 	err = errno;
-	complain("failed to execute %s: %s", r->argv[0], strerror(err));
+	complain("failed to execute %s: %s%s", r->argv[0], strerror(err),
+		 err == ENOENT ? "; CMD stands behind SPACE and NAME" : "");
 	_exit(err == ENOMEM ? EX_OSERR : EX_UNAVAILABLE);
 }
 
@@ -352,58 +220,6 @@ static bool somebody_left(const struct run *r)
 	struct pollfd p = {.fd = r->left[0]};
 
 	return r->alive >= 0 && !r->close && poll(&p, 1, 0) == 0;
-}
-
-/* Returns the lock that is taken last. */
-static struct run *newest(struct run *r)
-{
-	while (r->again)
-		r = r->again;
-	return r;
-}
-
-/*
- * Takes the lock again in a new file of the space, so that a second command does not run beside
- * CMD. The old lock stays, because commands may still wait for it in the old file.
- */
-static const char *take_again(void *arg)
-{
-	struct run *r = newest(arg), *again = malloc(sizeof(*again));
-
-	if (!again)
-		return NULL;
-	*again = *r;
-	again->gl = NULL;
-	again->space = NULL;
-	again->no_wait = true;
-	again->verbose = false;
-	if (lock(again) < 0)
-		r->again = again;
-	complain(
-	    "the file of space %s is removed while %s runs; lock %s is %s; if systemd-logind does "
-	    "this (RemoveIPC), let the user linger (loginctl enable-linger), or set GLOCK_DIR",
-	    r->space_name, r->command, r->name, r->again ? "taken again in a new file" : "lost");
-	if (r->again)
-		return space_path(again->space);
-	unlock(again);
-	free(again);
-	return NULL;
-}
-
-/*
- * Complains if CMD ran on without the lock, because CMD was not told. Also checks the space's file,
- * because a node notices its removal only within 2 seconds.
- */
-static void say_if_lost(const struct run *r)
-{
-	const struct glock__lm_files *files = r->space->lm->files;
-	const bool gone = files && files->is_there && !files->is_there(r->space->lm);
-
-	if (!gone && glock_valid(&r->gh))
-		return;
-	say_kept();
-	complain("lock %s in space %s was lost while %s ran%s", r->name, r->space_name, r->argv[0],
-		 gone ? ", because the space's file was removed" : "");
 }
 
 static int run_command(struct run *r)
@@ -431,14 +247,14 @@ static int run_command(struct run *r)
 	close(r->left[1]);
 	pidfd = pid_open(pid);
 	if (pidfd >= 0)
-		wait_for_process(pidfd, space_path(r->space), take_again, r);
+		wait_for_process(pidfd, space_path(r->space), run_take_again, r);
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno == EINTR)
 			continue;
 		complain("cannot wait for the command: %s", strerror(errno));
 		return EX_OSERR;
 	}
-	say_if_lost(newest(r));
+	run_say_if_lost(r);
 	if (somebody_left(r))
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -451,7 +267,7 @@ static int run_under_lock(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	status = lock(&r);
+	status = run_lock(&r);
 	if (status < 0) {
 		r.alive = glock__alive_fd(r.space);
 		if (r.verbose)
@@ -460,7 +276,7 @@ static int run_under_lock(int argc, char **argv)
 			run_execute(&r);
 		status = run_command(&r);
 	}
-	unlock(&r);
+	run_unlock(&r);
 	return status;
 }
 

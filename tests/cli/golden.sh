@@ -24,7 +24,7 @@ compare() { # compare NAME: compares $out with the file of that name
 
 {
 	say --help
-	for command in run ls stat top trace demote rm bench; do
+	for command in run hold ls stat top trace demote rm bench; do
 		say $command --help
 	done
 } >"$out"

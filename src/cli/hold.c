@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.c - glock hold: keeps a lock as long as another process lives, such as a shell.
+ *
+ * A child takes the lock and stays. The command itself ends once the child has the lock.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { OPT_PID = 512, OPT_PRINT };
+enum { FIRST_FD = STDERR_FILENO + 1 };
+
+static const struct option longs[] = {
+    {"pid", required_argument, NULL, OPT_PID},
+    {"print", no_argument, NULL, OPT_PRINT},
+    {"shared", no_argument, NULL, 's'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"nb", no_argument, NULL, 'n'},
+    {"nonblock", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"timeout", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"cached-exit-code", required_argument, NULL, OPT_CACHED},
+    {"verbose", no_argument, NULL, OPT_VERBOSE},
+    {"group", required_argument, NULL, OPT_GROUP},
+    {"lockman", required_argument, NULL, OPT_LOCKMAN},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+struct hold {
+	struct run run;
+	pid_t pid;
+	bool print;
+	char command[40]; /* of the process, and its number */
+};
+
+static int hold_parse(struct hold *h, int argc, char **argv)
+{
+	unsigned long pid = (unsigned long)getppid();
+	int option, status = -1;
+
+	*h = (struct hold){0};
+	run_init(&h->run);
+	while (status < 0 && (option = next_option(argc, argv, "+:sexnw:E:h", longs)) != -1) {
+		if (option == OPT_PRINT)
+			h->print = true;
+		else if (option != OPT_PID)
+			status = run_take_option(&h->run, option);
+		else if (!parse_number(optarg, INT32_MAX, &pid) || !pid)
+			status = usage_error("--pid needs the number of a process, not %s", optarg);
+	}
+	h->pid = (pid_t)pid;
+	if (status < 0)
+		status = run_take_names(&h->run, argc - optind, argv + optind);
+	if (status < 0 && argc - optind > 2)
+		status = usage_error("%s: too many arguments; glock run starts a command",
+				     argv[optind + 2]);
+	return status;
+}
+
+/* Names the process, as others see it. */
+static void name_process(struct hold *h)
+{
+	char path[32], *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)h->pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(h->command, 16, f))
+		strcpy(h->command, "process");
+	if (f)
+		fclose(f);
+	end = h->command + strcspn(h->command, "\n");
+	snprintf(end, sizeof(h->command) - (size_t)(end - h->command), " %d", (int)h->pid);
+	run_set_command(&h->run, h->command);
+}
+
+/* Returns a descriptor that is readable once the process ends, or a signal ends this one. */
+static int end_of(pid_t pid)
+{
+	int process = pid_open(pid), both = process < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC),
+	    signals;
+	struct epoll_event event = {.events = EPOLLIN};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	if (both < 0 || signals < 0 || epoll_ctl(both, EPOLL_CTL_ADD, process, &event) ||
+	    epoll_ctl(both, EPOLL_CTL_ADD, signals, &event))
+		return -1;
+	return both;
+}
+
+/* Lets the caller go on, which may wait for the end of these streams. */
+static void tell_parent(int to, int status)
+{
+	const unsigned char byte = (unsigned char)status;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, 0);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (write(to, &byte, 1) != 1)
+		_exit(EX_OSERR);
+	close(to);
+}
+
+/* In the child: takes the lock, and keeps it. Does not return. */
+static void hold_lock(struct hold *h, int to, pid_t parent)
+{
+	int status, end;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* until the lock is there */
+	if (getppid() != parent)
+		_exit(EX_OSERR);
+	to = dup2(to, FIRST_FD);
+	syscall(SYS_close_range, FIRST_FD + 1, ~0u, 0); /* the caller's files are not for long */
+	end = end_of(h->pid);
+	if (end < 0)
+		complain("process %d: %s", (int)h->pid, strerror(errno));
+	status = end < 0 ? EX_NOINPUT : run_lock(&h->run);
+	tell_parent(to, status < 0 ? EX_OK : status);
+	setsid();
+	if (status < 0)
+		wait_for_process(end, space_path(h->run.space), run_take_again, &h->run);
+	run_unlock(&h->run);
+	_exit(EX_OK);
+}
+
+static int hold_run(int argc, char **argv)
+{
+	pid_t self = getpid(), child;
+	unsigned char status;
+	struct hold h;
+	int ends[2], err = hold_parse(&h, argc, argv);
+
+	if (err >= 0)
+		return err;
+	name_process(&h);
+	if (pipe2(ends, O_CLOEXEC) || (child = fork()) < 0) {
+		complain("cannot start a process: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	if (!child) {
+		close(ends[0]);
+		hold_lock(&h, ends[1], self);
+	}
+	close(ends[1]);
+	if (read(ends[0], &status, 1) != 1)
+		return EX_OSERR;
+	if (!status && h.print)
+		printf("%d\n", (int)child);
+	return status;
+}
+
+const struct command cmd_hold = {
+    .name = "hold",
+    .usage = "[OPTION]... SPACE NAME",
+    .what = "Takes a lock, and keeps it as long as another process lives.",
+    .help =
+	"      --pid PID             the process (default: the parent, which may be a shell)\n"
+	"      --print               print the process that keeps the lock; to unlock, kill it\n"
+	"  -x, -e, --exclusive       no other process may have the lock (default)\n"
+	"  -s, --shared              other processes may have the lock shared, too\n"
+	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"
+	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"
+	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"
+	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n"
+	"                            is known (default: as -E)\n"
+	"      --verbose             print the time until the lock, or why there is no lock\n"
+	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n"
+	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
+	"\n"
+	"A process in the background keeps the lock. If it is killed, the lock is free.\n"
+	"\n"
+	"Exit status: 0 the lock is held. If -n or -w gets no lock: 1, or N of -E. 66 also stands\n"
+	"for no such process. Other failures are those of glock run.\n",
+    .run = hold_run,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.h - the lock that `glock run` and `glock hold` take.
+ */
+#ifndef GLOCK_CLI_RUN_H
+#define GLOCK_CLI_RUN_H
+
+#include "cli.h"
+
+#include "glock/publish/segment.h"
+
+struct run {
+	const char *space_name, *name, *lockman, *group;
+	char **argv; /* of CMD */
+	char *shell[4];
+	enum glock_mode mode;
+	int conflict;    /* the exit status */
+	int unknown;     /* the same if no user of the lock is known; -1: conflict */
+	int64_t timeout; /* -1: none */
+	bool no_wait, close, no_fork, verbose;
+
+	char what[GLOCK__SEGMENT_WHERE]; /* see say_what() */
+	const char *command;             /* CMD without its folder */
+
+	struct glock_space *space;
+	struct glock *gl;
+	struct glock_holder gh;
+	struct run *again; /* the lock in the space that came after this one, or NULL */
+	int alive;         /* the file that keeps this node alive, or -1 */
+	int left[2];       /* the pipe */
+};
+
+enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
+
+/* Begins with the defaults of the options. */
+void run_init(struct run *r);
+/* Takes an option of both commands. Returns -1 to go on, else the exit status. */
+int run_take_option(struct run *r, int option);
+/* Takes SPACE and NAME, the first arguments. Returns -1 to go on, else the exit status. */
+int run_take_names(struct run *r, int argc, char **argv);
+
+/* ---- run_lock.c ---- */
+
+/* Sets the texts that others see: the command instead of glock, and "NAME: CMD" as its place. */
+void run_set_command(struct run *r, const char *command);
+/* Returns -1 if this process has the lock, else the exit status. */
+int run_lock(struct run *r);
+void run_unlock(struct run *r);
+/*
+ * If the space's file is removed, takes the lock again in a new file, so that a second command does
+ * not run beside the first one. The old lock stays, because commands may still wait for it in the
+ * old file. For wait_for_process().
+ */
+const char *run_take_again(void *run);
+/*
+ * Complains if the command ran on without the lock, because it was not told. Also checks the
+ * space's file, because a node notices its removal only within 2 seconds.
+ */
+void run_say_if_lost(struct run *run);
+
+#endif
