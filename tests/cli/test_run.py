@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from cli import GLOCK, SLOW, Node, glock, main, objects, out, state_of, wait_for
@@ -384,6 +385,23 @@ def who_loses_the_space_is_told():
     end(q)
 
 
+def a_folder_on_a_disk_costs_little():
+    """Each first use of a page would read megabytes around it, as far as the disk's read_ahead_kb goes."""
+    if not shutil.which("fincore"):
+        return "SKIP no fincore(1)"
+    sizes = []
+    for folder in (os.environ["GLOCK_DIR"], tempfile.mkdtemp(dir=os.path.dirname(GLOCK))):
+        os.environ["GLOCK_DIR"] = folder
+        p = holder()
+        pages = subprocess.run(["fincore", "-bno", "RES", folder + "/s", folder + "/s,0"], capture_output=True, text=True,
+                               timeout=SLOW, check=True).stdout
+        sizes.append(sum(map(int, pages.split())))
+        end(p)
+    shutil.rmtree(folder)
+    assert 0 < sizes[1] < 2 * sizes[0], sizes
+    return None
+
+
 def names_are_hashed_and_types_known():
     p = holder(name="some name")
     q = holder(name="inode:0x11")
@@ -453,7 +471,7 @@ if __name__ == "__main__":
             nor_where_another_user_has_a_space_so_called,
             a_command_of_another_user_cannot_touch_the_space,
             an_heir_is_not_left_alone_in_a_new_space,
-            a_space_that_is_removed_is_named, who_loses_the_space_is_told,
+            a_folder_on_a_disk_costs_little, a_space_that_is_removed_is_named, who_loses_the_space_is_told,
             names_are_hashed_and_types_known,
             the_lock_and_the_command_are_named,
             a_hundred_wait_their_turn,

@@ -10,9 +10,11 @@ static void each(const char *line, size_t len, bool complete)
 	struct glock_holder_line h;
 	struct glock_object_line o;
 	struct glock_line g;
+	char user[32];
 
 	(void)complete;
-	glock_node_line_known(line, len);
+	glock_node_line_known(line, len, user, sizeof(user));
+	CHECK(strlen(user) < sizeof(user));
 	if (!glock_line_parse(&g, line, len)) {
 		CHECK(g.type < GLOCK_LINE_TYPES && g.state <= GLOCK_LINE_SH);
 		CHECK(g.waited_ns >= 0 && g.longest_ns >= 0);

@@ -124,6 +124,7 @@ static int map_segment(struct glock__publisher *p, int fd, unsigned int cpus)
 		return -errno;
 	madvise(p->base, p->size, MADV_DONTFORK);
 	madvise(p->base, p->size, MADV_DONTDUMP);
+	madvise(p->base, p->size, MADV_RANDOM); /* a disk would read megabytes around each page */
 	if (!populate(p->base, round_to_pages(sizeof(*p->head))))
 		return -ENOSPC;
 	p->head = (struct glock__segment_head *)p->base;

@@ -86,6 +86,7 @@ static int fill_file(const struct local *l, int fd)
 	head = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (head == MAP_FAILED)
 		return -errno;
+	madvise(head, FILE_SIZE, MADV_RANDOM);
 	init_content(head);
 	munmap(head, FILE_SIZE);
 	return 0;
