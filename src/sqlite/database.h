@@ -208,7 +208,7 @@ struct connection {
 
 /* ---- database.c ---- */
 
-/* The registry's mutex is held for all functions up to database_parents(). */
+/* The registry's mutex is held for all functions up to database_parents_unlock(). */
 extern struct database *databases;
 void database_lock(void);
 void database_unlock(void);

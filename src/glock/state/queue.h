@@ -66,7 +66,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to, const struct glock__hold
 /* Applies the stored reply of the lock manager, and goes on with the change. */
 void glock__take_reply(struct glock *gl);
 /*
- * Tell whether this thread leaves a step to the threads that run the work; see inline_work.h. The
+ * Tell whether this thread leaves a step to the threads that run the work; see inline_work.c. The
  * first step applies the stored reply. The second begins a change for that waiter.
  */
 bool glock__reply_is_left(struct glock *gl);
