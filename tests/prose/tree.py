@@ -20,16 +20,16 @@ class Problem(Exception):
 # ---- exemptions ----
 
 class Exemptions:
-    """The lines "PATTERN | WORDS | REASON" of the file exempt. WORDS "*" exempts all that the files say."""
+    """The lines "PATTERN | WORDS | REASON" of a file exempt. WORDS "*" exempts all that the files say."""
 
-    def __init__(self, text):
-        self.entries, self.used = [], set()
+    def __init__(self, text, place=EXEMPT):
+        self.place, self.entries, self.used = place, [], set()
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip() or line.startswith("#"):
                 continue
             parts = [part.strip() for part in line.split(" | ")]
             if len(parts) != 3 or not all(parts):
-                raise Problem(f"{EXEMPT}:{number}: not PATTERN | WORDS | REASON: {line}")
+                raise Problem(f"{place}:{number}: not PATTERN | WORDS | REASON: {line}")
             self.entries.append((number, *parts))
 
     def whole(self, path):
@@ -47,7 +47,7 @@ class Exemptions:
         return False
 
     def unused(self):
-        return [f"{EXEMPT}:{number}: {pattern} | {words}: nothing is left that needs it"
+        return [f"{self.place}:{number}: {pattern} | {words}: nothing is left that needs it"
                 for number, pattern, words, _ in self.entries if number not in self.used]
 
 
