@@ -48,8 +48,8 @@ int glock__append_open(const char *to, const char **why)
 		*why = strerror(errno);
 	else if (!S_ISCHR(st.st_mode) && st.st_uid != geteuid())
 		*why = "it belongs to another user";
-	else if (S_ISREG(st.st_mode) && st.st_nlink != 1)
-		*why = "it has more than one name";
+	else if (S_ISREG(st.st_mode) && !glock__way_is_only_name(fd))
+		*why = "it has more than one name, or has just been removed";
 	if (!*why)
 		return fd;
 	close(fd);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,4 +157,21 @@ int glock__way_open_folder(const char *path)
 		fd = -errno;
 	close(way);
 	return fd;
+}
+
+bool glock__way_is_only_name(int fd)
+{
+	static const char deleted[] = " (deleted)";
+	char self[64], path[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) || st.st_nlink != 1)
+		return false;
+	/* A removed name is marked for good. So a name that is there now was there before, too. */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return n < (ssize_t)sizeof(deleted) ||
+	       strcmp(path + n - (sizeof(deleted) - 1), deleted) != 0;
 }

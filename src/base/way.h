@@ -9,6 +9,7 @@
 #define GLOCK_WAY_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum glock__way_how {
 	GLOCK__WAY_TO_TARGET = 1, /* if the path is such a link, go to the folder of its target */
@@ -23,5 +24,11 @@ enum glock__way_how {
 int glock__way_open(const char *path, int how, char name[NAME_MAX + 1]);
 /* Opens a folder for reading. Each link of the path stands on the way, also the last part. */
 int glock__way_open_folder(const char *path);
+/*
+ * Tells whether an open regular file has one name, by which it was opened. Another user could
+ * remove a second name of a file between open() and fstat(), and then the file would seem to have
+ * the first name only.
+ */
+bool glock__way_is_only_name(int fd);
 
 #endif

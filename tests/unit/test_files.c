@@ -4,6 +4,7 @@
  *
  * The small files are mountinfo, clocks and lists of names.
  */
+#include "base/way.h"
 #include "o2top/base/problems.h"
 #include "o2top/collect/input.h"
 #include "o2top/collect/machine/mounts.h"
@@ -13,7 +14,9 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -416,6 +419,36 @@ static void large_files(void **state)
 	close(fd);
 }
 
+/* Another user may give a file a second name, and remove it while a program looks at the file. */
+static void names_that_are_removed(void **state)
+{
+	char dir[] = "/tmp/o2top-files-XXXXXX", name[64], second[64];
+	int fd, again;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(name, sizeof(name), "%s/name", dir);
+	snprintf(second, sizeof(second), "%s/second", dir);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(glock__way_is_only_name(fd));
+	assert_int_equal(link(name, second), 0);
+	again = open(second, O_RDWR | O_CLOEXEC);
+	assert_true(again >= 0);
+	assert_false(glock__way_is_only_name(fd));
+	assert_false(glock__way_is_only_name(again));
+	assert_int_equal(unlink(second), 0);
+	assert_true(glock__way_is_only_name(fd));
+	assert_false(glock__way_is_only_name(again));
+	/* the same name again is another name */
+	assert_int_equal(link(name, second), 0);
+	assert_int_equal(unlink(name), 0);
+	assert_false(glock__way_is_only_name(again));
+	close(again);
+	close(fd);
+	unlink(second);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +464,7 @@ int main(void)
 	    cmocka_unit_test(long_lines),
 	    cmocka_unit_test(not_files),
 	    cmocka_unit_test(large_files),
+	    cmocka_unit_test(names_that_are_removed),
 	    cmocka_unit_test(problems_kept_and_counted),
 	};
 

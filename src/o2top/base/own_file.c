@@ -54,6 +54,8 @@ int own_open(int folder, const char *name, mode_t mode)
 	if (fd < 0)
 		return -errno;
 	err = fstat(fd, &st) < 0 ? -errno : own_check(&st);
+	if (!err && !glock__way_is_only_name(fd))
+		err = -EMLINK;
 	if (!err)
 		return fd;
 	close(fd);
@@ -160,7 +162,8 @@ const char *own_why(int err)
 	case -EPERM:
 		return "another user owns the file, or the file is immutable: give another name";
 	case -EMLINK:
-		return "the file has a second name (hard link): give another name";
+		return "the file has a second name (hard link), or has just been removed: give "
+		       "another name";
 	default:
 		return strerror(-err);
 	}
