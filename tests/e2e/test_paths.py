@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import tap
@@ -273,6 +274,36 @@ def test_a_path_of_another_mount_is_no_path(folder):
             with Agent(O2TOP_PROC=proc) as agent:
                 assert os.readlink(f"/proc/{other.pid}/fd/3") == fake
                 assert not agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED}")
+        finally:
+            other.kill()
+    return None
+
+
+TOGGLE = """import os, sys
+print(os.fstat(0).st_ino, flush=True)
+while True:
+    os.dup2(3, 9)
+    os.dup2(0, 9)
+"""
+
+
+def test_a_descriptor_that_changes_is_no_path(folder):
+    """A process changes a descriptor between its own file here, and a file of another mount at another path."""
+    make(folder, "srv/mine")
+    fake = f"{folder}/srv/payroll.db"
+    two = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder}/srv && : >{fake} && exec 3<{fake} && exec "$0" -c "$1"',
+           sys.executable, TOGGLE]
+    with open(f"{folder}/srv/mine", encoding="utf-8") as mine, \
+            subprocess.Popen(two, stdin=mine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+        try:
+            inode = other.stdout.readline().strip()
+            if not inode:
+                return "SKIP needs a mount namespace"
+            proc = proc_of(folder, f"{folder}/srv")
+            os.symlink(f"/proc/{other.pid}", f"{proc}/{other.pid}")
+            with Agent(O2TOP_PROC=proc) as agent:
+                found = {path for _ in range(500) for path in agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED | LINKS}")}
+                assert found == {f"{folder}/srv/mine"}, found
         finally:
             other.kill()
     return None
