@@ -162,30 +162,15 @@ static struct glock__found_node *new_node(struct looking *l, struct glock__found
 
 /* ---- what each user's files may take ---- */
 
-/*
- * Returns the user that the share belongs to. Another user may have given the file a second name in
- * a directory, and then the owner of the directory answers for it.
- */
-static uid_t owner_of(const struct glock__found_space *space)
-{
-	return space->links > 1 ? space->dir.st_uid : space->uid;
-}
-
-/* Root and the reader hide nothing from themselves. */
-static bool is_free(uid_t uid)
-{
-	return !uid || uid == geteuid();
-}
-
-static struct glock__share *share_of(const struct glock__find_spaces *s, uid_t uid)
+static struct glock__share *share_of(const struct glock__find_spaces *s, uint64_t payer)
 {
 	for (size_t i = 0; i < s->n_shares; i++)
-		if (s->shares[i].uid == uid)
+		if (s->shares[i].payer == payer)
 			return &s->shares[i];
 	return NULL;
 }
 
-static struct glock__share *new_share(struct looking *l, uid_t uid)
+static struct glock__share *new_share(struct looking *l, uint64_t payer)
 {
 	struct glock__share *more = reallocarray(l->s->shares, l->s->n_shares + 1, sizeof(*more));
 
@@ -195,19 +180,19 @@ static struct glock__share *new_share(struct looking *l, uid_t uid)
 	}
 	l->s->shares = more;
 	more += l->s->n_shares++;
-	*more = (struct glock__share){.uid = uid};
+	*more = (struct glock__share){.payer = payer};
 	return more;
 }
 
-/* Counts a space or a node. Returns false if the owner's share of the list is used up. */
-static bool may_list(struct looking *l, uid_t uid)
+/* Counts a space or a node. Returns false if the payer's share of the list is used up. */
+static bool may_list(struct looking *l, uint64_t payer)
 {
-	struct glock__share *share = share_of(l->s, uid);
+	struct glock__share *share = share_of(l->s, payer);
 
-	share = share ? share : new_share(l, uid);
+	share = share ? share : new_share(l, payer);
 	if (!share)
 		return false;
-	if (share->listed < SHARE_LISTED || is_free(uid))
+	if (share->listed < SHARE_LISTED || glock__local_payer_free(payer))
 		share->listed++;
 	else
 		share->left_out++;
@@ -242,7 +227,7 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	struct glock__found_space *space = &l->s->spaces[l->s->n - 1];
 	struct glock__found_node *node;
 
-	node = !l->err && may_list(l, owner_of(space)) ? new_node(l, space) : NULL;
+	node = !l->err && may_list(l, space->payer) ? new_node(l, space) : NULL;
 	if (!node)
 		return;
 	node->slot = from->slot;
@@ -326,10 +311,10 @@ static void add_space(const struct glock__local_space *from, void *arg)
 		return;
 	space->uid = from->uid;
 	space->gid = from->gid;
-	space->links = from->links;
+	space->payer = from->payer;
 	space->dir = from->dir_st;
 	l->dir = from->dir;
-	n = may_list(l, owner_of(space)) ? glock__local_each_node(from, add_node, l) : -EPROTO;
+	n = may_list(l, space->payer) ? glock__local_each_node(from, add_node, l) : -EPROTO;
 	if (n == -EPROTONOSUPPORT) {
 		space->other_version = true;
 	} else if (n < 0 && is_no_space(n)) {
@@ -346,7 +331,7 @@ static void add_space(const struct glock__local_space *from, void *arg)
  * Adds a node with a file of its own. Such nodes are of one space if they agree in name, lock
  * manager and user. The path of such a space is not a file.
  */
-static void add_outside(const struct glock__node_file *from, void *arg)
+static void add_outside(const struct glock__node_file *from, uint64_t payer, void *arg)
 {
 	struct looking *l = arg;
 	struct glock__found_space *space = NULL;
@@ -356,8 +341,7 @@ static void add_outside(const struct glock__node_file *from, void *arg)
 
 	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(from->path, ',') - from->path),
 		 from->path);
-	if (!is_wanted(l, from->space, path) ||
-	    !may_list(l, from->links > 1 ? from->dir_st.st_uid : from->uid))
+	if (!is_wanted(l, from->space, path) || !may_list(l, payer))
 		return;
 	for (size_t i = 0; i < l->s->n; i++)
 		if (!strcmp(l->s->spaces[i].path, path))
@@ -366,9 +350,9 @@ static void add_outside(const struct glock__node_file *from, void *arg)
 		space = new_space(l, from->space, path, from->lockman);
 	if (!space)
 		return;
-	space->uid = from->uid;
-	space->gid = from->gid;
-	space->links = from->links;
+	space->uid = from->st.st_uid;
+	space->gid = from->st.st_gid;
+	space->payer = payer;
 	space->dir = from->dir_st;
 	l->dir = from->dir;
 	node = new_node(l, space);
@@ -421,9 +405,10 @@ int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 	for (size_t i = 0; i < s->n_shares; i++)
 		if (s->shares[i].left_out)
 			say_left_out(&l,
-				     "user %u: %zu spaces and nodes are left out, because this "
-				     "user has too many",
-				     (unsigned int)s->shares[i].uid, s->shares[i].left_out);
+				     "%s %u: %zu spaces and nodes are left out, because they are "
+				     "too many",
+				     s->shares[i].payer & GLOCK__PAYER_GROUP ? "group" : "user",
+				     (unsigned int)s->shares[i].payer, s->shares[i].left_out);
 	if (s->n)
 		qsort(s->spaces, s->n, sizeof(*s->spaces), space_by_name);
 	return l.err ? l.err : n < 0 ? n : 0;
@@ -454,7 +439,7 @@ static int open_dir(const struct glock__found_space *space)
 int glock__found_open(const struct glock__find_spaces *s, const struct glock__found_space *space,
 		      const struct glock__found_node *node, struct glock__peek **peek)
 {
-	struct glock__share *share = share_of(s, owner_of(space));
+	struct glock__share *share = share_of(s, space->payer);
 	int dir = node->error ? node->error : open_dir(space), fd, err;
 	struct stat st;
 
@@ -469,7 +454,7 @@ int glock__found_open(const struct glock__find_spaces *s, const struct glock__fo
 		close(fd);
 	if (!err)
 		err = glock__peek_open_fd(peek, fd);
-	if (!err && !is_free(share->uid))
+	if (!err && !glock__local_payer_free(space->payer))
 		glock__peek_count(*peek, &share->read, SHARE_READ);
 	return err;
 }

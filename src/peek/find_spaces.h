@@ -58,7 +58,7 @@ struct glock__found_space {
 	struct stat dir; /* its directory, as it was when the space was found */
 	uid_t uid;
 	gid_t gid;
-	nlink_t links;
+	uint64_t payer;                  /* whose share its files take: see local_look.h */
 	bool other_version;              /* of glock: its content cannot be read */
 	int error;                       /* 0, or why its nodes cannot be listed */
 	struct glock__found_node *nodes; /* by slot */
@@ -66,11 +66,11 @@ struct glock__found_space {
 };
 
 /*
- * The part of a look that the files of one user take. It is limited for all users but root and the
- * reader, so that no user hides the spaces of the others.
+ * The part of a look that the files of one user or group take. It is limited for all but root and
+ * the reader, so that no user hides the spaces of the others.
  */
 struct glock__share {
-	uid_t uid;
+	uint64_t payer;
 	size_t listed;   /* spaces and nodes */
 	size_t left_out; /* more of them, which are not listed */
 	uint64_t read;   /* see glock__peek_count(); an atom */
@@ -79,7 +79,7 @@ struct glock__share {
 struct glock__find_spaces {
 	struct glock__found_space *spaces; /* by name */
 	size_t n;
-	struct glock__share *shares; /* one for each user that has a space */
+	struct glock__share *shares; /* one for each payer that has a space */
 	size_t n_shares;
 	char *left_out; /* a text that names the users with more than a share; NULL: none has */
 };

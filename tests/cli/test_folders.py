@@ -449,6 +449,43 @@ def a_user_with_more_files_than_are_read():
         remake("/dev/shm/glock-01")
 
 
+def a_user_with_other_users_and_groups():
+    """A share is for a user with all its subordinate users, and for a group whose members may have made the files."""
+    ranges = "/dev/shm/subuid"
+    if not os.path.exists("/etc/subuid"):
+        return "SKIP no /etc/subuid"
+    with open(ranges, "w", encoding="ascii") as f:
+        f.write("# a comment\nother:5000:10\ndaemon:100000:65536\n")
+    run("mount", "--bind", ranges, "/etc/subuid")  # of this namespace
+    try:
+        for owners, mode, payer in ((range(100000, 100006), 0o700, "user 100000"), ([0] * 6, 0o2770, "group 1")):
+            paths = ["/dev/shm/glock-g1"] * 6 if mode == 0o2770 else ["/dev/shm/glock-%d" % owner for owner in owners]
+            with beside_roots_lock() as folder:
+                forge(folder + "/live", folder + "/aaa", folder + "/live,0")
+                for i, (path, owner) in enumerate(zip(paths, owners)):
+                    os.makedirs(path, exist_ok=True)
+                    os.chown(path, owner, 1)
+                    os.chmod(path, mode)
+                    for end in ("", *(",%d" % n for n in range(NODES))):
+                        os.link(folder + "/aaa" + end, "%s/bbb%d%s" % (path, i, end))
+                for names in (0, NAMES // 6 + 1):
+                    for i in range(6 * names):
+                        os.link(folder + "/live,0", "%s/%d,none,-" % (paths[i % 6], i))
+                    r = run(GLOCK, "ls")
+                    lines = [line.split() for line in r.stdout.splitlines()]
+                    check_roots_lock(lines)
+                    if not names:
+                        assert LISTED - 20 < sum(line[0].startswith("bbb") for line in lines) <= LISTED, (payer, len(lines))
+                        assert re.search(payer + r": \d+ spaces and nodes are left out", r.stderr), (payer, r.stderr)
+                    assert r.stderr.count("not all files of") == bool(names), (payer, r.stderr)
+                for path in paths:
+                    remake(path)
+    finally:
+        run("umount", "/etc/subuid")
+        remake(ranges)
+    return ""
+
+
 def a_name_that_is_no_nodes():
     """No byte of a file's name commands a terminal, also not as part of a path in JSON."""
     with beside_roots_lock() as folder:
@@ -578,5 +615,6 @@ if __name__ == "__main__":
          [a_user_who_left_the_group, two_users_of_a_group, group_as_an_option, another_users_space_of_the_name,
           a_name_that_another_user_took_first, a_folder_that_is_a_link, any_state_of_a_folder,
           a_user_who_hides_the_locks_of_others, a_user_with_more_than_a_share_of_the_list,
-          a_user_with_more_files_than_are_read, a_name_that_is_no_nodes, a_user_with_more_than_a_share_of_the_reading,
+          a_user_with_more_files_than_are_read, a_user_with_other_users_and_groups, a_name_that_is_no_nodes,
+          a_user_with_more_than_a_share_of_the_reading,
           roots_folder_of_the_package])

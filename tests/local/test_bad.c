@@ -175,9 +175,10 @@ static void count_space(const struct glock__local_space *space, void *arg)
 	*(int *)arg += space->uid == USER;
 }
 
-static void count_none(const struct glock__node_file *node, void *arg)
+static void count_none(const struct glock__node_file *node, uint64_t payer, void *arg)
 {
 	(void)node;
+	(void)payer;
 	(void)arg;
 }
 

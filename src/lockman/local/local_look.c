@@ -4,6 +4,7 @@
 #include "local_file.h"
 #include "local_nodes.h"
 
+#include "base/subuid.h"
 #include "base/way.h"
 
 #include <dirent.h>
@@ -21,15 +22,74 @@
 #define FILE_SIZE_MIN (SHARDS * SHARD_STRIDE)
 
 /*
- * So many names of one directory are looked at, because its owner can make millions. A directory of
- * root or of the reader has no limit. Names of all nodes of four full spaces are 8,196.
+ * So many names of one payer's directories are looked at, because a user can make millions. Names
+ * of all nodes of four full spaces are 8,196. A look at a directory costs more than at a name.
  */
-enum { NAMES_MOST = 1 << 16 };
+enum { NAMES_MOST = 1 << 16, NAMES_OF_DIRECTORY = 64 };
+
+struct names {
+	uint64_t payer;
+	size_t n;
+};
 
 struct looking {
 	const struct glock__local_look *how;
+	struct glock__subuids subuids;
+	struct names *names;
+	size_t n_names;
 	int n, err; /* err: the look is not complete */
 };
+
+/* ---- who pays ---- */
+
+bool glock__local_payer_free(uint64_t payer)
+{
+	return !payer || payer == geteuid();
+}
+
+/* Returns the payer of a file. For the names in a directory, `file` is NULL. */
+static uint64_t payer_of(const struct looking *look, const struct stat *dir,
+			 const struct stat *file)
+{
+	const struct stat *st = file && file->st_nlink == 1 ? file : dir;
+
+	if (file && file->st_mode & (S_IWGRP | S_IWOTH))
+		st = file;
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return GLOCK__PAYER_GROUP | st->st_gid;
+	return glock__subuids_first(&look->subuids, st->st_uid);
+}
+
+/* Returns the count of a payer's names, or NULL without memory. */
+static size_t *names_of(struct looking *look, uint64_t payer)
+{
+	struct names *more;
+
+	for (size_t i = 0; i < look->n_names; i++)
+		if (look->names[i].payer == payer)
+			return &look->names[i].n;
+	more = reallocarray(look->names, look->n_names + 1, sizeof(*more));
+	if (!more) {
+		look->err = -ENOMEM;
+		return NULL;
+	}
+	look->names = more;
+	more[look->n_names] = (struct names){.payer = payer};
+	return &more[look->n_names++].n;
+}
+
+/* Counts names of a payer. Returns false if they are too many, and says so once. */
+static bool may_look(struct looking *look, const char *dir, uint64_t payer, size_t n)
+{
+	size_t *names = glock__local_payer_free(payer) ? NULL : names_of(look, payer);
+
+	if (!names)
+		return glock__local_payer_free(payer);
+	if (*names <= NAMES_MOST && *names + n > NAMES_MOST)
+		look->how->cut(dir, look->how->arg);
+	*names = *names > NAMES_MOST ? *names : *names + n;
+	return *names <= NAMES_MOST;
+}
 
 /* Notes that something was not looked at, for lack of descriptors or memory. */
 static void look_failed(struct looking *look)
@@ -50,7 +110,7 @@ GLOCK__NOINLINE static void look_at_outside(int fd, const char *dir, const char 
 		return;
 	}
 	look->n++;
-	look->how->outside(&node, look->how->arg);
+	look->how->outside(&node, payer_of(look, &node.dir_st, &node.st), look->how->arg);
 }
 
 GLOCK__NOINLINE static void look_at_space(int fd, const struct stat *dir_st, const char *dir,
@@ -66,7 +126,7 @@ GLOCK__NOINLINE static void look_at_space(int fd, const struct stat *dir_st, con
 	snprintf(space.path, sizeof(space.path), "%s/%s", dir, file);
 	space.uid = st.st_uid;
 	space.gid = st.st_gid;
-	space.links = st.st_nlink;
+	space.payer = payer_of(look, dir_st, &st);
 	space.group = st.st_mode & 0070;
 	look->n++;
 	look->how->space(&space, look->how->arg);
@@ -76,19 +136,16 @@ static void look_at(const char *dir, int fd, struct looking *look)
 {
 	struct stat st;
 	DIR *d = fstat(fd, &st) ? NULL : fdopendir(fd);
-	bool own = d && (!st.st_uid || st.st_uid == geteuid());
 	struct dirent *entry;
+	uint64_t payer;
 
 	if (!d) {
 		look_failed(look);
 		close(fd);
 		return;
 	}
-	for (size_t names = 0; (entry = readdir(d)); names++) {
-		if (names >= NAMES_MOST && !own) {
-			look->how->cut(dir, look->how->arg);
-			break;
-		}
+	payer = payer_of(look, &st, NULL);
+	while ((entry = readdir(d)) && may_look(look, dir, payer, 1)) {
 		look_at_outside(fd, dir, entry->d_name, look);
 		look_at_space(fd, &st, dir, entry->d_name, look);
 	}
@@ -128,6 +185,8 @@ static void look_in_default(int base, const char *name, struct looking *look)
 	glock__local_dir_path(group ? name : NULL, (uid_t)id, (gid_t)id, path, sizeof(path));
 	if (strcmp(strrchr(path, '/') + 1, name) != 0)
 		return; /* such as glock-01 */
+	if (!may_look(look, path, payer_of(look, &st, NULL), NAMES_OF_DIRECTORY))
+		return;
 	fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && !fstat(fd, &st) &&
 	    glock__local_dir_trusted(&st, group, (uid_t)id, (gid_t)id))
@@ -146,18 +205,19 @@ int glock__local_look(const struct glock__local_look *how)
 	struct dirent *entry;
 	DIR *base;
 
-	if (said && *said) { /* takes the place of all others */
+	glock__subuids_read(&l.subuids);
+	base = said && *said ? NULL : opendir(GLOCK__LOCAL_BASE);
+	if (said && *said) /* takes the place of all others */
 		look_in(said, look);
-		return look->err ? look->err : look->n;
-	}
-	base = opendir(GLOCK__LOCAL_BASE);
-	if (!base)
+	else if (!base)
 		look_failed(look);
 	while (base && (entry = readdir(base)))
 		if (!strncmp(entry->d_name, "glock-", 6))
 			look_in_default(dirfd(base), entry->d_name, look);
 	if (base)
 		closedir(base);
+	free(l.subuids.list);
+	free(l.names);
 	return look->err ? look->err : look->n;
 }
 

@@ -22,16 +22,27 @@ struct glock__local_space {
 	struct stat dir_st;
 	uid_t uid;
 	gid_t gid;
-	nlink_t links;
+	uint64_t payer; /* see glock__local_payer_free() */
 	bool group; /* the members of its group share it */
 };
 
 struct glock__local_look {
 	void (*space)(const struct glock__local_space *space, void *arg);
-	void (*outside)(const struct glock__node_file *node, void *arg); /* see node_file.h */
-	void (*cut)(const char *dir, void *arg); /* another user's directory has too many names */
+	/* see node_file.h */
+	void (*outside)(const struct glock__node_file *node, uint64_t payer, void *arg);
+	void (*cut)(const char *dir, void *arg); /* a payer has too many names, here first */
 	void *arg;
 };
+
+/*
+ * The user or group whose share a file takes is its payer. That is the file's owner. If the file
+ * has two names, it is the owner of the directory, because that user may have made the second one.
+ * If others may write to the file, or to the directory of a file with two names, it is their group.
+ * All subordinate users of a user are one payer.
+ */
+#define GLOCK__PAYER_GROUP (1ull << 32)
+/* Tells whether a payer has no limit: root and the reader hide nothing from themselves. */
+bool glock__local_payer_free(uint64_t payer);
 
 /*
  * Calls `space` for each space file and `outside` for each node of another lock manager. They lie

@@ -158,7 +158,6 @@ bool glock__node_file_of(int dir, const char *dir_path, const char *file,
 {
 	const char *by = strchr(file, ','), *number = by ? strchr(by + 1, ',') : NULL;
 	char name[GLOCK__LOCAL_FILE_MAX];
-	struct stat st;
 	char *end;
 	long pid;
 	int fd;
@@ -183,13 +182,10 @@ bool glock__node_file_of(int dir, const char *dir_path, const char *file,
 	if (fd < 0)
 		return false;
 	node->alive = glock__local_bytes_locked(fd, 0, 1) != 0;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || fstat(dir, &node->dir_st)) {
+	if (fstat(fd, &node->st) || !S_ISREG(node->st.st_mode) || fstat(dir, &node->dir_st)) {
 		close(fd);
 		return false;
 	}
-	node->uid = st.st_uid;
-	node->gid = st.st_gid;
-	node->links = st.st_nlink;
 	close(fd);
 	return true;
 }

@@ -37,9 +37,7 @@ struct glock__node_file {
 	char path[GLOCK__LOCAL_PATH_MAX];
 	int dir; /* the directory, as the caller gave it */
 	struct stat dir_st;
-	uid_t uid;
-	gid_t gid;
-	nlink_t links;
+	struct stat st;
 	pid_t pid;
 	bool alive; /* the kernel says so */
 };
