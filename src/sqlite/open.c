@@ -15,6 +15,8 @@
 #include "database.h"
 #include "grip.h"
 
+#include "base/clean.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,11 +223,15 @@ static bool join(struct database *db, const struct parameters *p, bool quiet, ch
 static void tell_degraded(const struct database *db, const char *why)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
+	char text[2048];
 
 	say_because(SQLITE_WARNING, db->path, "goes on with SQLite's byte locks", why);
-	if (!say_is_seen() && !atomic_flag_test_and_set(&told))
-		fprintf(stderr, "glock: %s: goes on with SQLite's byte locks, because %s\n",
-			db->path, why);
+	if (say_is_seen() || atomic_flag_test_and_set(&told))
+		return;
+	snprintf(text, sizeof(text), "%s: goes on with SQLite's byte locks, because %s", db->path,
+		 why);
+	glock__clean(text, strlen(text));
+	fprintf(stderr, "glock: %s\n", text);
 }
 
 /* Stores a database without a space. `new` is it, or is freed. */

@@ -7,6 +7,8 @@
  *
  * The log is opened for each message. A descriptor that is kept may become a database's, because
  * programs close what they do not know. syslog(3) keeps one.
+ *
+ * Other users choose names of files and folders, so no message has controls.
  */
 #include "say.h"
 
@@ -93,6 +95,7 @@ void say(int code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	glock__clean(text, strlen(text));
 	sqlite3_log(code, "glock: %s", text);
 	say_all(code, text);
 }
@@ -116,12 +119,16 @@ static void say_reason(int code, const char *why)
 void say_because(int code, const char *path, const char *what, const char *why)
 {
 	size_t len = strlen(path), from = len > PATH_SHOWN ? len - PATH_SHOWN : 0;
-	char text[SAY_SIZE];
+	char text[SAY_SIZE], reason[SAY_SIZE];
 
-	snprintf(text, sizeof(text), "%s%s: %s, because %s", from ? "..." : "", path + from, what,
-		 why);
-	sqlite3_log(code, "glock: %s: %s", path, what);
-	say_reason(code, why);
+	snprintf(reason, sizeof(reason), "%s", why);
+	glock__clean(reason, strlen(reason));
+	snprintf(text, sizeof(text), "%s%s: %s", from ? "..." : "", path + from, what);
+	glock__clean(text, strlen(text));
+	sqlite3_log(code, "glock: %s", text);
+	say_reason(code, reason);
+	len = strlen(text);
+	snprintf(text + len, sizeof(text) - len, ", because %s", reason);
 	say_all(code, text);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -149,6 +150,28 @@ static void both_count_together(void)
 }
 
 /* ---- reasons, and the way back ---- */
+
+/* Another user may have named the file, and the log and stderr may be a terminal. */
+static void names_command_no_terminal(void)
+{
+	char said[1024] = "";
+	int was = dup(STDERR_FILENO), to = memfd_create("stderr", 0);
+	sqlite3 *db;
+
+	make_db("x\033[31m\302\2335n\u202etxt.db");
+	hide_spaces();
+	load();
+	CHECK(dup2(to, STDERR_FILENO) == STDERR_FILENO);
+	db = open_db("file:x%1b[31m%c2%9b5n%e2%80%aetxt.db?vfs=glock", NULL);
+	CHECK(dup2(was, STDERR_FILENO) == STDERR_FILENO);
+	CHECK(pread(to, said, sizeof(said) - 1, 0) > 0);
+	CHECK(strstr(said, "x?[31m??5n???txt.db: " DEGRADED));
+	CHECK(logged("x?[31m??5n???txt.db: " DEGRADED));
+	CHECK(!logged("\033") && !logged("\302\233") && !logged("\u202e"));
+	SAME(sqlite3_close(db), SQLITE_OK);
+	close(was);
+	close(to);
+}
 
 static void a_process_joins_when_it_can(void)
 {
@@ -380,6 +403,7 @@ int main(int argc, char **argv)
 	    TEST(glocks_keep_degraded_processes_out),
 	    TEST(degraded_processes_keep_glocks_out),
 	    TEST(both_count_together),
+	    TEST(names_command_no_terminal),
 	    TEST(a_process_joins_when_it_can),
 	    TEST(a_lock_on_a_mark_keeps_no_one_out),
 	    ROOT(another_user_goes_on_with_byte_locks),
