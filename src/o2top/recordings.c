@@ -5,9 +5,11 @@
 #include "output.h"
 
 #include "o2top/base/problems.h"
+#include "o2top/base/units.h"
 #include "o2top/collect/recording/record.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,12 +39,13 @@ int recording_open(const struct options *o, struct collector **out, const char *
 /* Asks on the terminal whether files are of one node. Returns false without a terminal. */
 static bool ask_one_node(const struct options *o)
 {
-	char answer[16];
+	char answer[16], first[PATH_MAX], last[PATH_MAX];
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return false;
-	fprintf(stderr, "Are %s and %s two times of one node? [y/N] ", o->paths[0],
-		o->paths[o->n_paths - 1]);
+	unit_clean(first, sizeof(first), o->paths[0], 0);
+	unit_clean(last, sizeof(last), o->paths[o->n_paths - 1], 0);
+	fprintf(stderr, "Are %s and %s two times of one node? [y/N] ", first, last);
 	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
 }
 

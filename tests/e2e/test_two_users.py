@@ -346,6 +346,22 @@ def test_names_command_no_terminal(_):
     return None
 
 
+def test_a_configuration_commands_no_terminal(_):
+    """The name of a configuration and its settings, in messages."""
+    with Folders() as f:
+        for raw in NAMES:
+            path = os.path.join(f.root.encode(), b"rc" + raw)
+            for text in (raw, b"no" + raw + b" = 1", b"interval = " + raw, None):
+                if text is None:
+                    os.chown(path, MALLORY, MALLORY)
+                else:
+                    with open(path, "wb") as file:
+                        file.write(text + b"\n")
+                done = subprocess.run([O2TOP, "--config", path, "-b", "--demo"], env=ENV, capture_output=True, check=False, timeout=PATIENCE)
+                said = (done.stdout + done.stderr).decode()
+                assert done.returncode == 2 and "/rc" in said and not BAD.search(said), (raw, text, done)
+
+
 def test_a_name_is_no_formula(folder):
     """A path that begins with = + - or @ is text for a spreadsheet. Numbers stay numbers."""
     for sign in "=+-@":

@@ -6,6 +6,8 @@
  */
 #include "options_impl.h"
 
+#include "o2top/base/problems.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -66,23 +68,20 @@ int options_configured(struct options *o, const char *path)
 	int err = config_read(&o->config, path, &bad_line), status = OPTION_GO_ON;
 
 	if (bad_line) {
-		fprintf(stderr, "o2top: %s:%zu: the line is not NAME = VALUE\n", o->config.path,
-			bad_line);
+		complain("%s:%zu: the line is not NAME = VALUE", o->config.path, bad_line);
 		return EXIT_USAGE;
 	}
 	if (o->config.ignored)
-		fprintf(stderr, "o2top: %s is ignored: %s\n", o->config.path, o->config.ignored);
+		complain("%s is ignored: %s", o->config.path, o->config.ignored);
 	else if (err)
-		fprintf(stderr, "o2top: %s: %s\n", o->config.path ? o->config.path : path,
-			strerror(-err));
+		complain("%s: %s", o->config.path ? o->config.path : path, strerror(-err));
 	if (err)
 		return EXIT_USAGE;
 	for (size_t i = 0; i < o->config.n && status < 0; i++) {
 		status = take_setting(o, &o->config.list[i]);
 		if (status >= 0)
-			fprintf(stderr,
-				"o2top: %s:%zu has this setting; --no-config ignores the file\n",
-				o->config.path, o->config.list[i].line);
+			complain("%s:%zu has this setting; --no-config ignores the file",
+				 o->config.path, o->config.list[i].line);
 	}
 	o->nodes_configured = o->n_nodes > 0;
 	return status;

@@ -5,6 +5,7 @@
 #include "options_impl.h"
 
 #include "base/version.h"
+#include "o2top/base/problems.h"
 #include "o2top/collect/remote/cluster.h"
 #include "o2top/views/screen/tui.h"
 #include "options.h"
@@ -20,8 +21,8 @@ enum { SECONDS_MAX = 86400 };
 
 int option_usage(const char *what, const char *value)
 {
-	fprintf(stderr, "o2top: %s: %s\no2top: o2top --help lists options and values\n", what,
-		value);
+	complain("%s: %s", what, value);
+	complain("o2top --help lists options and values");
 	return EXIT_USAGE;
 }
 
