@@ -14,7 +14,7 @@
 struct glock__subuids {
 	struct glock__subuid_range {
 		uid_t first, n;
-	} *list; /* the caller frees it */
+	} * list; /* the caller frees it */
 	size_t n;
 };
 

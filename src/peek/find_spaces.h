@@ -58,7 +58,7 @@ struct glock__found_space {
 	struct stat dir; /* its directory, as it was when the space was found */
 	uid_t uid;
 	gid_t gid;
-	uint64_t payer;                  /* whose share its files take: see local_look.h */
+	uint64_t payer;                  /* user or group, see local_look.h */
 	bool other_version;              /* of glock: its content cannot be read */
 	int error;                       /* 0, or why its nodes cannot be listed */
 	struct glock__found_node *nodes; /* by slot */

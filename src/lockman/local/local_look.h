@@ -22,8 +22,8 @@ struct glock__local_space {
 	struct stat dir_st;
 	uid_t uid;
 	gid_t gid;
-	uint64_t payer; /* see glock__local_payer_free() */
-	bool group; /* the members of its group share it */
+	uint64_t payer; /* user or group, see below */
+	bool group;     /* the members of its group share it */
 };
 
 struct glock__local_look {
