@@ -577,14 +577,14 @@ def roots_folder_of_the_package():
     """A folder of root's name that a user made before: postinst empties it, and tmpfiles.d does not give it to root."""
     folder, debian = "/dev/shm/glock-0", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../debian")
     postinst, = glob.glob(debian + "/libglock[0-9].postinst")
+    postrm, = glob.glob(debian + "/libglock[0-9].postrm")
     line, = glob.glob(debian + "/libglock[0-9].tmpfiles")
     for kind in ("folder", "link", "file", "none", "root's"):
         remake(folder)
         if kind in ("folder", "root's"):
-            os.mkdir(folder, 0o777)
-            run(*(AS_USER if kind == "folder" else ["env"]), "touch", folder + "/shop")
+            os.mkdir(folder, 0o700)
             os.chown(folder, 0 if kind == "root's" else USER, 0)
-            os.chmod(folder, 0o700)
+            assert run(*(AS_USER if kind == "folder" else ["env"]), "touch", folder + "/shop").returncode == 0
         elif kind == "link":
             os.mkdir("/dev/shm/elsewhere")
             run("touch", "/dev/shm/elsewhere/kept")
@@ -595,6 +595,7 @@ def roots_folder_of_the_package():
         if shutil.which("systemd-tmpfiles") and kind in ("folder", "file"):
             run("systemd-tmpfiles", "--create", line)
             assert os.lstat(folder).st_uid == USER, kind
+        assert run("sh", postrm, "purge").returncode == 0 and os.path.lexists(folder) == bool(was), kind
         assert run("sh", postinst, "configure", LC_ALL="C.UTF-8", LANGUAGE="de").returncode == 0
         st = os.lstat(folder)
         assert stat.S_ISDIR(st.st_mode) and st.st_uid == 0 and st.st_mode & 0o7777 == 0o700, (kind, st)
@@ -603,7 +604,7 @@ def roots_folder_of_the_package():
     remake(folder)
     remake("/dev/shm/elsewhere")
     assert run("sh", postinst, "configure").returncode == 0
-    remake(folder)
+    assert run("sh", postrm, "purge").returncode == 0 and not os.path.exists(folder)
 
 
 # No library that replaces functions of libc goes before a sanitizer, and no sanitizer runs with other rights.
