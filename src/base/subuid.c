@@ -11,8 +11,8 @@ static void subuids_add(struct glock__subuids *s, const char *line)
 {
 	struct glock__subuid_range r, *more;
 
-	/* Behind the user's name or number. */
-	if (sscanf(line, "%*[^:]:%u:%u", &r.first, &r.n) != 2)
+	/* Behind the user's name or number. No user stands for root, which has no limit. */
+	if (sscanf(line, "%*[^:]:%u:%u", &r.first, &r.n) != 2 || !r.first)
 		return;
 	more = reallocarray(s->list, s->n + 1, sizeof(*more));
 	if (!more)
