@@ -38,6 +38,8 @@ void problem(struct problems *p, const char *file, size_t line, const char *form
 
 	p->count++;
 	p->bad_lines += line != 0;
+	if (p->kept == PROBLEMS_KEPT)
+		return;
 	if (line && p->file && strcmp(p->file, file) == 0) {
 		if (++p->in_file > PROBLEMS_OF_FILE)
 			return;
