@@ -9,6 +9,7 @@
 
 #include "glock/fast/bias.h"
 #include "glock/state/busy.h"
+#include "glock/state/demote.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -322,6 +323,122 @@ static void bias_of_an_ended_thread(void **state)
 	}
 }
 
+static struct glock *gl_there;
+
+static void *uses_two_spaces(void *arg)
+{
+	int *n = arg;
+
+	n[0] = get_bias(gls[0], GLOCK_EX);
+	n[1] = get_bias(gl_there, GLOCK_EX);
+	return NULL;
+}
+
+/* A thread that ends gives up its biases in all spaces. */
+static void bias_of_a_thread_of_two_spaces(void **state)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+	int64_t before[2];
+	struct glock_space *other;
+	struct glock_holder a;
+	int n[2];
+
+	(void)state;
+	assert_int_equal(glock_space_open("other", &o, &other), 0);
+	assert_int_equal(glock_get(other, GLOCK_INODE, 1, &gl_there), 0);
+	cache(gls[0]);
+	cache(gl_there);
+	before[0] = qcount(gls[0]);
+	before[1] = qcount(gl_there);
+	on_thread(uses_two_spaces, n);
+	for (int i = 0; i < 2; i++) {
+		struct glock *gl = i ? gl_there : gls[0];
+
+		assert_int_equal(qcount(gl) - before[i], n[i]);
+		assert_int_equal(nq(&a, gl, GLOCK_EX, GLOCK_TRY_CACHED), 0);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	glock_put(gl_there);
+	assert_int_equal(glock_space_close(other), 0);
+}
+
+/* ---- time ---- */
+
+/* Stands still, and is ahead by that time in other threads than the test's. */
+/* clock_now is an atom. clock_step is of each look in this thread. */
+static int64_t clock_now;
+static _Thread_local int64_t clock_step;
+static _Thread_local bool is_test;
+enum { AHEAD = 1000000000 };
+
+static int64_t own_clock(void *arg)
+{
+	int64_t now = (int64_t)atom_add64((uint64_t *)&clock_now, (uint64_t)clock_step);
+
+	(void)arg;
+	return now + clock_step + (is_test ? 0 : AHEAD);
+}
+
+static void begin_own_clock(void)
+{
+	is_test = true;
+	clock_step = 0;
+	clock_now = glock__now(space);
+	space->env.now = own_clock;
+}
+
+/* After its end, a bias does not begin again for nine times as long as the end took. */
+static void bias_begins_seldom(void **state)
+{
+	struct glock_holder a;
+	int64_t again;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX);
+	begin_own_clock();
+	gl_lock(gls[0]);
+	clock_step = 1000;
+	glock__fast_close(gls[0]);
+	clock_step = 0;
+	gl_unlock(gls[0]);
+	again = (int64_t)atom_load64(&space->bias_not_before);
+	assert_true(again >= clock_now + 9000);
+	clock_now = again - 1;
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+		assert_false(is_biased(&a));
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	clock_now = again;
+	get_bias(gls[0], GLOCK_EX);
+}
+
+/* The hand-over begins with the demand, though its thread does not know the holders yet. */
+static void bias_and_the_time_of_a_demand(void **state)
+{
+	struct glock_holder a;
+	int64_t at, asked = 0;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_true(is_biased(&a));
+	begin_own_clock();
+	at = clock_now;
+	demand(gls[0], GLOCK__EX);
+	while (!revocations(gls[0]))
+		usleep(100); /* a thread of the library ends the bias */
+	gl_lock(gls[0]);
+	if (gls[0]->flags & GLOCK__F_DEMOTE)
+		asked = gl_busy(gls[0])->more->demote_time;
+	gl_unlock(gls[0]);
+	assert_int_equal(asked, at);
+	assert_int_equal(glock_dq(&a), 0);
+	await_un(gls[0]);
+}
+
 /* ---- load ---- */
 
 enum { PAIRS = 30000 };
@@ -495,12 +612,21 @@ static void bias_ends_without_membarrier(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    FAST_TEST(bias_after_many_pairs),   FAST_TEST(bias_of_further_readers),
-	    FAST_TEST(bias_serves_modes),       FAST_TEST(bias_counts_for_the_policy),
-	    FAST_TEST(bias_and_a_death),        FAST_TEST(bias_and_a_withdrawal),
-	    FAST_TEST(bias_of_many_locks),      FAST_TEST(bias_is_revoked),
-	    FAST_TEST(bias_of_an_ended_thread), FAST_TEST(bias_under_load),
-	    FAST_TEST(bias_needs_membarrier),   FAST_TEST(bias_ends_without_membarrier),
+	    FAST_TEST(bias_after_many_pairs),
+	    FAST_TEST(bias_of_further_readers),
+	    FAST_TEST(bias_serves_modes),
+	    FAST_TEST(bias_counts_for_the_policy),
+	    FAST_TEST(bias_and_a_death),
+	    FAST_TEST(bias_and_a_withdrawal),
+	    FAST_TEST(bias_of_many_locks),
+	    FAST_TEST(bias_is_revoked),
+	    FAST_TEST(bias_of_an_ended_thread),
+	    FAST_TEST(bias_of_a_thread_of_two_spaces),
+	    FAST_TEST(bias_begins_seldom),
+	    FAST_TEST(bias_and_the_time_of_a_demand),
+	    FAST_TEST(bias_under_load),
+	    FAST_TEST(bias_needs_membarrier),
+	    FAST_TEST(bias_ends_without_membarrier),
 	};
 
 	if (!glock_supports("biased")) {

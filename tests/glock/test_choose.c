@@ -327,6 +327,54 @@ static void choose_measures_use(void **state)
 	put_groups();
 }
 
+/* Counts the answers of a second, in steps of 20 ms, that take glock 1 from its node. */
+static unsigned int fetched_in_a_second(void)
+{
+	unsigned int n = 0;
+
+	for (int k = 0; k < 50; k++) {
+		n += choose(0) == 1;
+		rig_pass(20 * RIG_MS);
+	}
+	return n;
+}
+
+/* Glock 1 comes after that time. The lock manager answers a request without a wait after 1 ms. */
+static void learn_wait(int64_t wait)
+{
+	for (int k = 0; k < 20; k++) {
+		rig_nq(&gh, groups[1], GLOCK_EX, 0);
+		rig_pass(wait);
+		rig_answer(0);
+		rig_dq(&gh);
+		rig_pass(201 * RIG_MS);
+		rig_bast(groups[1], GLOCK__EX);
+		rig_pass(RIG_MS);
+		rig_answer(0);
+	}
+}
+
+/*
+ * The only cached glock is slow. A glock that its node gives away quickly is fetched often, and one
+ * that its node uses is fetched seldom.
+ */
+static void choose_fetches_idle(void **state)
+{
+	(void)state;
+	open_groups();
+	for (size_t i = 2; i < N; i++)
+		groups[i] = (glock_put(groups[i]), NULL);
+	learn(0, 10 * USE_US * RIG_US);
+	learn(1, USE_US * RIG_US);
+	give_up(1);
+	learn_wait(RIG_MS);
+	choose(0); /* the next look knows the shortest use time */
+	assert_true(fetched_in_a_second() >= 10);
+	learn_wait(20 * RIG_MS);
+	assert_true(fetched_in_a_second() <= 1);
+	put_groups();
+}
+
 /* With TRY a node learns the use times of other glocks, but not all the time. */
 static void choose_explores(void **state)
 {
@@ -620,6 +668,7 @@ int main(void)
 	    RIG_TEST(choose_forecasts_queue),
 	    RIG_TEST(choose_measures_use),
 	    RIG_TEST(choose_refuses_mistakes),
+	    RIG_TEST(choose_fetches_idle),
 	    RIG_TEST(choose_explores),
 	    RIG_TEST(choose_spreads_waiters),
 	    RIG_TEST(choose_leaves_waiters),

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,6 +202,37 @@ static void deaths(void)
 	actor_end(&b);
 }
 
+static unsigned int asked_itself;
+
+static void on_give_back(void *owner, uint32_t parts)
+{
+	(void)owner, (void)parts;
+	asked_itself++;
+}
+
+/* A thread stopped waiting for memory, and a thread needs some much later. The nodes are asked again. */
+static void a_question_of_long_ago_does_not_count(void **state)
+{
+	static const struct glock__lm_events events = {.give_back = on_give_back};
+	static struct local l = {.lm.events = &events};
+	const unsigned int shard = glock__local_shard(GLOCK_INODE, 1);
+
+	(void)state;
+	l.head = mmap(NULL, HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(l.head != MAP_FAILED);
+	l.slot = &l.head->slot[0];
+	l.slot->state = SLOT_LIVE;
+	l.head->slots_end = 1;
+	for (enum asked asked = ASKED_OWN; asked <= ASKED_ALL; asked++) {
+		l.shortage[shard] =
+		    (struct shortage){.asked = asked, .at = local_now() - 2000000000};
+		assert_true(glock__local_make_room(&l.lm, GLOCK_INODE, 1, 0) > 0);
+		assert_int_equal(asked_itself, asked);
+		assert_int_equal(l.shortage[shard].asked, ASKED_OWN);
+	}
+	munmap(l.head, HEAD_SIZE);
+}
+
 static void room_from_idle_locks(void **state)
 {
 	(void)state;
@@ -228,6 +260,7 @@ static void no_death_is_forgotten(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_question_of_long_ago_does_not_count),
 	    cmocka_unit_test(room_from_idle_locks),
 	    cmocka_unit_test(room_beside_stopped_nodes),
 	    cmocka_unit_test(room_from_the_file_system),
