@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_realtime.c - tests that a realtime thread does not spin for an internal lock of a normal
- * thread of its CPU. The test counts CPU time, which other load does not change.
+ * thread of its CPU, and waits for no third thread. The test counts CPU time, which other load does
+ * not change.
  */
 #include "fast_space.h"
 #include "glock/state/busy.h"
@@ -12,9 +13,13 @@
 
 /* A thread that spins gets CPU time until the kernel throttles it, after 950 ms by default. */
 #define MOST_NS 100000000ll
-#define LONG_NS 2000000ll
+#define SHORT_NS 2000000ll
+#define LONG_NS 20000000ll
 
-static int64_t spent; /* CPU time of the realtime thread in its call */
+enum { BUSY = 4 };
+
+static int64_t spent;   /* CPU time of the realtime thread in its call, or of others meanwhile */
+static int64_t lock_ns; /* CPU time for which the owner has the lock */
 
 static int64_t cpu_time(void)
 {
@@ -53,11 +58,77 @@ static void *has_lock(void *gl)
 	await_step(1);
 	gl_lock(gl);
 	next_step(2);
-	end = cpu_time() + LONG_NS;
+	end = cpu_time() + lock_ns;
 	while (cpu_time() < end)
 		;
 	gl_unlock(gl);
 	return NULL;
+}
+
+/* ---- the priority of the owner ---- */
+
+/* Uses the CPU of the realtime thread. Its CPU time is a clock of its own. */
+static void *is_busy(void *clock)
+{
+	on_one_cpu();
+	assert_int_equal(pthread_getcpuclockid(pthread_self(), clock), 0);
+	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < 3)
+		;
+	return NULL;
+}
+
+static int64_t busy_time(const clockid_t *clocks)
+{
+	struct timespec ts;
+	int64_t sum = 0;
+
+	for (int i = 0; i < BUSY; i++) {
+		assert_int_equal(clock_gettime(clocks[i], &ts), 0);
+		sum += (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	}
+	return sum;
+}
+
+static clockid_t busy[BUSY];
+
+static void *waits_for_the_owner(void *gl)
+{
+	int64_t before;
+
+	on_one_cpu();
+	assert_true(be_realtime());
+	next_step(1);
+	await_step(2);
+	before = busy_time(busy);
+	gl_lock(gl);
+	spent = busy_time(busy) - before;
+	gl_unlock(gl);
+	next_step(3);
+	return NULL;
+}
+
+/* The owner has the realtime thread's CPU until it drops the lock, and other threads have not. */
+static void realtime_lends_its_priority(void **state)
+{
+	pthread_t low, high, others[BUSY];
+
+	(void)state;
+	step = 0;
+	lock_ns = LONG_NS;
+	for (int i = 0; i < BUSY; i++) {
+		busy[i] = 0;
+		assert_int_equal(pthread_create(&others[i], NULL, is_busy, &busy[i]), 0);
+	}
+	for (int i = 0; i < BUSY; i++)
+		while (!__atomic_load_n(&busy[i], __ATOMIC_ACQUIRE))
+			usleep(100);
+	assert_int_equal(pthread_create(&low, NULL, has_lock, gls[0]), 0);
+	assert_int_equal(pthread_create(&high, NULL, waits_for_the_owner, gls[0]), 0);
+	pthread_join(high, NULL);
+	pthread_join(low, NULL);
+	for (int i = 0; i < BUSY; i++)
+		pthread_join(others[i], NULL);
+	assert_true(spent < LONG_NS);
 }
 
 /* Gives its bias up, as at the end of the thread. */
@@ -84,6 +155,7 @@ static void realtime_gives_up_a_bias(void **state)
 
 	(void)state;
 	step = 0;
+	lock_ns = SHORT_NS;
 	cache(gls[0]);
 	assert_int_equal(pthread_create(&low, NULL, has_lock, gls[0]), 0);
 	assert_int_equal(pthread_create(&high, NULL, gives_up, gls[0]), 0);
@@ -102,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(realtime_gives_up_a_bias),
+	    FAST_TEST(realtime_lends_its_priority),
 	};
 	bool can = false;
 	pthread_t t;

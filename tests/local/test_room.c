@@ -210,7 +210,7 @@ static void on_give_back(void *owner, uint32_t parts)
 	asked_itself++;
 }
 
-/* A thread stopped waiting for memory, and a thread needs some much later. The nodes are asked again. */
+/* A thread no longer waits for memory, and another one needs some much later. */
 static void a_question_of_long_ago_does_not_count(void **state)
 {
 	static const struct glock__lm_events events = {.give_back = on_give_back};

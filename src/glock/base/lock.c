@@ -56,6 +56,8 @@ void glock__lock_slow(struct glock__lock *l, uint32_t me)
 				return;
 			continue;
 		}
+		if (glock__lend_priority(l, word))
+			continue;
 		if (!(word & GLOCK__LOCK_SLEEPERS) &&
 		    !atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS))
 			continue;
@@ -66,4 +68,5 @@ void glock__lock_slow(struct glock__lock *l, uint32_t me)
 void glock__unlock_slow(struct glock__lock *l)
 {
 	atom_wake_own(&l->word, 1);
+	glock__lend_end();
 }

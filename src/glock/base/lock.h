@@ -5,7 +5,8 @@
  *
  * Documents call it the spinlock. A thread holds it for a few instructions, and never across a call
  * that may block. A thread that waits spins for a moment and then sleeps, because the owner may
- * lose its CPU. Not recursive. Ordering: lock is acquire, unlock is release.
+ * lose its CPU. A realtime thread lends the owner its priority. Not recursive. Ordering: lock is
+ * acquire, unlock is release.
  *
  * The word is the number of the owner, or 0. With the top bit set, a thread may be sleeping.
  */
@@ -40,6 +41,16 @@ GLOCK__INLINE uint32_t glock__thread_number(void)
 
 GLOCK__COLD void glock__lock_slow(struct glock__lock *l, uint32_t me);
 GLOCK__COLD void glock__unlock_slow(struct glock__lock *l);
+
+/* lend.c: tells the tid of the calling thread, whose number is new. */
+GLOCK__COLD void glock__lend_know(uint32_t number);
+/*
+ * Waits until the owner that the word names may have dropped the lock, and lends it the priority
+ * meanwhile. Returns false if the caller is no realtime thread, or has to wait otherwise.
+ */
+GLOCK__COLD bool glock__lend_priority(struct glock__lock *l, uint32_t word);
+/* Gives the priority back that other threads lent to the calling thread. */
+GLOCK__COLD void glock__lend_end(void);
 
 /*
  * Lets other threads run, in a loop that waits for one. The first turns yield the CPU. The later

@@ -29,6 +29,7 @@ uint32_t glock__new_thread_number(void)
 
 	while (!tls->id.number)
 		tls->id.number = (atom_add32(&thread_numbers, 1) + 1) & ~GLOCK__LOCK_SLEEPERS;
+	glock__lend_know(tls->id.number);
 	return tls->id.number;
 }
 

@@ -293,17 +293,22 @@ static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	unsigned int shard = id_shard(lk->id);
 	struct hold h;
+	int err;
 
 	if (shard >= SHARDS)
 		return;
 	do {
-		if (glock__local_take(l, shard, WAIT_FOR_IT, &h))
+		err = glock__local_take(l, shard, WAIT_FOR_TRY, &h);
+		/* The owner may be stopped. Then its demand waits for a look around. */
+		if (err == -EBUSY)
+			h.t = table_at(l, shard);
+		else if (err)
 			return;
 		if (!has_left(l))
 			glock__table_held(h.t, id_lkid(&h, lk->id), false);
-	} while (!glock__local_drop(&h));
+	} while (!err && !glock__local_drop(&h));
 	if (glock__lm_due(lm))
-		glock__local_poll(l);
+		glock__local_poll_at_once(l);
 }
 
 /* Leaving gives the lock up, and another lock may then have its cell: so check that last. */
@@ -325,7 +330,7 @@ static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uin
 
 static void local_poll(struct glock__lockman *lm)
 {
-	glock__local_poll((struct local *)lm);
+	glock__local_poll_at_once((struct local *)lm);
 }
 
 /* ---- the end ---- */

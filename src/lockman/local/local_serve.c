@@ -166,14 +166,13 @@ static void start_recovery(struct local *l)
 	atom_wake(&l->to_recover, 1);
 }
 
-/* Looks at the bell. awake: the bits of a thread that sleeps no more. */
+/* Under delivery, which it drops. awake: the bits of a thread that sleeps no more. */
 static void look_at_bell(struct local *l, uint32_t awake)
 {
 	union bell bell;
 	uint32_t due, short_of;
 	bool control;
 
-	latch_take(&l->delivery);
 	bell = bell_clear(l->slot, BELL_DUE | BELL_CONTROL | awake);
 	atom_store32(&l->slot->seen, bell.rung);
 	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
@@ -197,7 +196,16 @@ static void look_at_bell(struct local *l, uint32_t awake)
 
 void glock__local_poll(struct local *l)
 {
+	latch_take(&l->delivery);
 	look_at_bell(l, 0);
+}
+
+void glock__local_poll_at_once(struct local *l)
+{
+	if (latch_try(&l->delivery))
+		look_at_bell(l, 0);
+	else
+		glock__local_wake(l->slot);
 }
 
 /* Tells whether a thread has to look around from time to time. */
@@ -237,9 +245,11 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
 	if (is_rung(l->slot)) {
 		glock__local_note_wake_up(l);
+		latch_take(&l->delivery);
 		look_at_bell(l, bit);
-	} else
+	} else {
 		bell_clear(l->slot, bit);
+	}
 	return err == -EINTR ? err : 0;
 }
 
@@ -415,7 +425,7 @@ void glock__local_poll_end(struct glock__lockman *lm)
 	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
 	/* After the flag is cleared, a ring wakes the service thread. Look for an earlier ring. */
 	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
-		glock__local_poll(l);
+		glock__local_poll_at_once(l);
 }
 
 int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int64_t deadline)

@@ -11,6 +11,12 @@
 
 /* Fetches and delivers the events of this node. */
 void glock__local_poll(struct local *l);
+/*
+ * The same, unless another thread delivers events now. Then a thread that sleeps on the bell is
+ * woken, because the other thread may have looked before the last ring. A thread that is awake
+ * looks before it sleeps.
+ */
+void glock__local_poll_at_once(struct local *l);
 /* The operation start of lockman.h. */
 int glock__local_serve(struct glock__lockman *lm);
 void glock__local_stop(struct local *l);
