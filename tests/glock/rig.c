@@ -47,9 +47,10 @@ static int rig_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	(void)type, (void)number;
 	assert_null(rig.open);
 	assert_int_equal(!!lk->id, !!(flags & GLOCK__LKF_CONVERT));
-	note("%s:%s%s%s%s", flags & GLOCK__LKF_CONVERT ? "convert" : "ask", dlm_names[mode],
+	note("%s:%s%s%s%s%s", flags & GLOCK__LKF_CONVERT ? "convert" : "ask", dlm_names[mode],
 	     flags & GLOCK__LKF_QUECVT ? ":quecvt" : "", flags & GLOCK__LKF_NOQUEUE ? ":try" : "",
-	     flags & GLOCK__LKF_NOQUEUEBAST ? ":1cb" : "");
+	     flags & GLOCK__LKF_NOQUEUEBAST ? ":1cb" : "",
+	     flags & GLOCK__LKF_DEATH_UNREPORTED ? ":death" : "");
 	if (rig.refuse)
 		return rig.refuse;
 	rig.open = lk;

@@ -439,6 +439,47 @@ static void bias_and_the_time_of_a_demand(void **state)
 	await_un(gls[0]);
 }
 
+/* ---- events of the lock manager ---- */
+
+static unsigned int polls;
+
+static bool polls_not(struct glock__lockman *lm)
+{
+	(void)lm;
+	return false;
+}
+
+static void on_poll(struct glock__lockman *lm)
+{
+	(void)lm;
+	polls++;
+}
+
+/* A holder by a bias that has ended looks for events when it goes, as all holders do. */
+static void bias_of_the_last_and_events(void **state)
+{
+	static const struct glock__lm_polling polling = {.begin = polls_not, .poll = on_poll};
+	static const uint32_t rung[2] = {1, 0};
+	struct glock__lockman *lm = space->lm;
+	struct glock_holder a;
+
+	(void)state;
+	cache(gls[0]);
+	get_bias(gls[0], GLOCK_EX);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_true(is_biased(&a));
+	gl_lock(gls[0]);
+	glock__fast_close(gls[0]);
+	gl_unlock(gls[0]);
+	polls = 0;
+	lm->polling = &polling;
+	lm->bell = rung;
+	assert_int_equal(glock_dq(&a), 0);
+	lm->bell = NULL;
+	lm->polling = NULL;
+	assert_int_equal(polls, 1);
+}
+
 /* ---- load ---- */
 
 enum { PAIRS = 30000 };
@@ -624,6 +665,7 @@ int main(void)
 	    FAST_TEST(bias_of_a_thread_of_two_spaces),
 	    FAST_TEST(bias_begins_seldom),
 	    FAST_TEST(bias_and_the_time_of_a_demand),
+	    FAST_TEST(bias_of_the_last_and_events),
 	    FAST_TEST(bias_under_load),
 	    FAST_TEST(bias_needs_membarrier),
 	    FAST_TEST(bias_ends_without_membarrier),

@@ -35,7 +35,45 @@ static void demand_before_waiters(void **state)
 	glock_put(gl);
 }
 
-/* Two demands before the work runs make one transition. A demand during it makes a second one. */
+/* A try does not wait for the holders that keep a demand waiting. */
+static void demand_before_a_try(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_bast(gl, GLOCK__EX);
+	assert_true(gl->flags & GLOCK__F_DEMOTE);
+	glock__holder_init(&b, gl, GLOCK_SH, GLOCK_TRY | GLOCK_ASYNC);
+	glock_holder_owner(&b, 1000000);
+	assert_int_equal(glock_nq(&b), -EBUSY);
+	rig_dq(&a);
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* No holder hears of the death that came with this grant. So the next node is told. */
+static void demand_after_an_unheard_death(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+	struct glock__lm_lock *lk;
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_dq(&a), 0);
+	lk = rig.open;
+	assert_non_null(lk);
+	rig.open = NULL;
+	lk->id = 1;
+	rig.lm.events->reply(lk, 0, GLOCK__SBF_OWNER_DIED);
+	rig_run();
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("convert:NL:death");
+	rig_answer(0);
+	glock_put(gl);
+}
+
 /* A glock with holders is not given up, and not weakened either. */
 static void demand_after_a_downgrade(void **state)
 {
@@ -56,6 +94,7 @@ static void demand_after_a_downgrade(void **state)
 	glock_put(gl);
 }
 
+/* Two demands before the work runs make one transition. A demand during it makes a second one. */
 static void demand_merges(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -276,6 +315,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RIG_TEST(demand_before_waiters),
+	    RIG_TEST(demand_before_a_try),
+	    RIG_TEST(demand_after_an_unheard_death),
 	    RIG_TEST(demand_after_a_downgrade),
 	    RIG_TEST(demand_merges),
 	    RIG_TEST(demand_after_a_use_in_vain),

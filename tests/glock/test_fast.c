@@ -6,7 +6,9 @@
  * The test plays the other nodes' basts.
  */
 #include "fast_space.h"
+#include "glock-choose.h"
 #include "glock/state/busy.h"
+#include "glock/stats/choice.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -340,6 +342,58 @@ static void fast_fork(void **state)
 	assert_int_equal(glock_dq(&c), 0);
 }
 
+/* The child of a process that used the library. Its thread is another one. */
+static int begin_anew(void)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+	struct glock_holder_info info = {.size = sizeof(info)};
+	struct glock_space *other;
+	struct glock_holder a;
+	struct glock *gl;
+
+	if (glock_space_open("other", &o, &other) || glock_get(other, GLOCK_INODE, 1, &gl) ||
+	    nq(&a, gl, GLOCK_EX, 0) || glock_holders(gl, &info, 1) != 1)
+		return 1;
+	return info.pid != gettid();
+}
+
+static void fast_fork_and_open(void **state)
+{
+	struct glock_holder a;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	pid = fork();
+	if (!pid)
+		_exit(begin_anew());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(glock_dq(&a), 0);
+}
+
+/* The fast path reads no clock. So it does not serve a use whose time is measured. */
+static void fast_measured(void **state)
+{
+	struct glock_forecast f = {.size = sizeof(f)};
+	struct glock_holder a;
+	int i = 0;
+
+	(void)state;
+	cache(gls[0]);
+	cache(gls[1]);
+	for (int k = 0; k < 2 * GLOCK__USES_KNOWN; k++) {
+		i = glock_choose(2, gls, GLOCK_EX, 0);
+		assert_in_range(i, 0, 1);
+		assert_int_equal(nq(&a, gls[i], GLOCK_EX, 0), 0);
+		assert_false(is_fast(&a));
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	assert_int_equal(glock_forecast(gls[i], GLOCK_EX, &f), 0);
+	assert_true(f.use >= 0);
+}
+
 static void fast_withdraw(void **state)
 {
 	struct glock_holder a, b, c;
@@ -510,6 +564,8 @@ int main(void)
 	    FAST_TEST(fast_many_at_once),
 	    FAST_TEST(fast_in_two_spaces),
 	    FAST_TEST(fast_fork),
+	    FAST_TEST(fast_fork_and_open),
+	    FAST_TEST(fast_measured),
 	    FAST_TEST(fast_withdraw),
 	    FAST_TEST(fast_gives_way),
 	    FAST_TEST(fast_demanded),

@@ -19,6 +19,7 @@
 enum { BUSY = 4 };
 
 static int64_t spent;   /* CPU time of the realtime thread in its call, or of others meanwhile */
+static int64_t kept;    /* CPU time of the owner between that and the end of the call */
 static int64_t lock_ns; /* CPU time for which the owner has the lock */
 
 static int64_t cpu_time(void)
@@ -62,6 +63,10 @@ static void *has_lock(void *gl)
 	while (cpu_time() < end)
 		;
 	gl_unlock(gl);
+	kept = cpu_time();
+	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < 3 && cpu_time() < end + 2 * lock_ns)
+		;
+	kept = cpu_time() - kept;
 	return NULL;
 }
 
@@ -129,6 +134,7 @@ static void realtime_lends_its_priority(void **state)
 	for (int i = 0; i < BUSY; i++)
 		pthread_join(others[i], NULL);
 	assert_true(spent < LONG_NS);
+	assert_true(kept < LONG_NS);
 }
 
 /* Gives its bias up, as at the end of the thread. */
@@ -146,6 +152,7 @@ static void *gives_up(void *gl)
 	before = cpu_time();
 	glock__slots_end(t);
 	spent = cpu_time() - before;
+	next_step(3);
 	return NULL;
 }
 

@@ -125,6 +125,30 @@ static void space_close_is_busy(void **state)
 	rig_expect("th:UN:3 inval:3 convert:NL unlock leave");
 }
 
+/* A type that keeps all its idle glocks does not make the space look for ever. */
+static void space_keeps_idle_glocks(void **state)
+{
+	struct glock_space_options o = {.cached_max = 2};
+
+	(void)state;
+	rig_open_with(&o);
+	rig.answer_at_once = true;
+	rig.demote_ok = 0;
+	alarm(20);
+	for (uint64_t i = 1; i <= 5; i++) {
+		struct glock *gl = rig_glock(GLOCK_INODE, i);
+
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+		rig_run();
+	}
+	alarm(0);
+	assert_int_equal(rig.space->n_glocks, 5);
+	rig.demote_ok = 1;
+	rig_close();
+}
+
 /*
  * The space keeps the allowed number of idle glocks for the allowed time. The coldest go first. A
  * type may veto.
@@ -611,6 +635,7 @@ int main(void)
 	    cmocka_unit_test(space_sizes_are_checked),
 	    cmocka_unit_test(space_close_is_busy),
 	    cmocka_unit_test(space_idle_glocks),
+	    cmocka_unit_test(space_keeps_idle_glocks),
 	    cmocka_unit_test(space_limit_above_13_days),
 	    cmocka_unit_test(space_shrink),
 	    cmocka_unit_test(space_shrink_in_order),

@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-enum { HOLDERS = 8, PATIENCE_MS = 60000 };
+enum { HOLDERS = 32, PATIENCE_MS = 60000 };
 
 /* ---- the actor ---- */
 

@@ -22,6 +22,8 @@
 
 #define SPACE "recovery"
 
+enum { ATTEMPTS = 20 };
+
 bool __real_glock__local_alive(struct local *l, unsigned int node);
 bool __wrap_glock__local_alive(struct local *l, unsigned int node);
 
@@ -252,6 +254,56 @@ static void the_recoverer_is_of_an_older_node(void **state)
 	actor_end(&d);
 }
 
+/*
+ * A later process of the recoverer's slot does not end the recovery that the earlier one began. b
+ * recovers twice, unless b was named anew before the first recovery had ended.
+ */
+static void a_later_node_ends_no_recovery(void **state)
+{
+	int64_t before, times = 0;
+
+	(void)state;
+	begin(&b, "recover");
+	for (int i = 0; i < ATTEMPTS && times < 2; i++) {
+		begin(&a, "");
+		begin(&d, "");
+		actor_do(&b, "hold 1");
+		before = actor_do(&b, "recovered");
+		assert_int_equal(actor_do(&a, "nq 0 21 EX 0"), 0);
+		assert_int_equal(actor_do(&d, "nq 0 21 EX 0x40"), 0);
+		actor_kill(&a);
+		while (actor_do(&b, "recovered") == before)
+			;
+		assert_true(inside_age_recoverer(SPACE));
+		actor_do(&b, "hold 0");
+		assert_int_equal(actor_do(&d, "wait 0 10000"), 0);
+		times = actor_do(&b, "recovered") - before;
+		assert_int_equal(actor_do(&d, "dq 0"), 0);
+		actor_end(&d);
+	}
+	assert_int_equal(times, 2);
+	actor_end(&b);
+}
+
+/* The first slot is free, and still says that its last process could recover. */
+static void an_ended_process_is_no_recoverer(void **state)
+{
+	(void)state;
+	begin(&c, "recover");
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	actor_end(&c);
+	assert_int_equal(actor_do(&a, "nq 0 22 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 22 EX 0x40"), 0);
+	actor_kill(&a);
+	assert_int_equal(actor_do(&d, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&b, "recovered"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&d);
+}
+
 /* No survivor can recover. So no process waits for a recovery. */
 static void nobody_can_recover(void **state)
 {
@@ -292,10 +344,11 @@ static int nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(one_survivor_recovers),      TEST(who_names_a_recoverer_dies),
-	    TEST(who_has_recovered_dies),     TEST(a_stopped_one_is_named),
-	    TEST(a_try_is_refused_meanwhile), TEST(nobody_can_recover),
-	    TEST(recovered_after_a_restart),  TEST(the_recoverer_is_of_an_older_node),
+	    TEST(one_survivor_recovers),         TEST(who_names_a_recoverer_dies),
+	    TEST(who_has_recovered_dies),        TEST(a_stopped_one_is_named),
+	    TEST(a_try_is_refused_meanwhile),    TEST(nobody_can_recover),
+	    TEST(recovered_after_a_restart),     TEST(the_recoverer_is_of_an_older_node),
+	    TEST(a_later_node_ends_no_recovery), TEST(an_ended_process_is_no_recoverer),
 	};
 
 	actor_main(argc, argv);

@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,7 +28,7 @@
 
 #define SPACE "steps"
 
-enum { LIMIT_MS = 10000, LOCKS = 64, LATE_NS = 2000000000 };
+enum { LIMIT_MS = 10000, LOCKS = 64, LATE_NS = 2000000000, NAPS = 40, WAITERS = 24 };
 
 /* From "trap N" on an actor does this in a function of the library. */
 enum trap {
@@ -40,6 +41,9 @@ enum trap {
 	REFUSE_CONVERT, /* its conversions fail */
 	WAKE_NOBODY,    /* rings for nodes, and does not wake them */
 	WOKEN_LATE,     /* a waker stores the time of a wake-up after that */
+	NAP_IN_TABLE,   /* sleeps many times for a moment before its next operation on a table */
+	STOP_IN_TAKE, /* stops itself before it takes its next event, and counts grants of no request */
+	TABLE_MOVES, /* the table is copied while a token is read from it for the first time */
 };
 
 static bool is_trap(enum trap trap)
@@ -63,6 +67,9 @@ int __wrap_glock__table_lock(struct glock__table *t, const struct glock__table_r
 {
 	if (is_trap(STOP_IN_TABLE) && !trapped())
 		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
+	if (is_trap(NAP_IN_TABLE) && !trapped())
+		for (int i = 0; i < NAPS; i++)
+			usleep(500);
 	if (is_trap(END_IN_TABLE) && !trapped())
 		syscall(SYS_exit, 0);
 	if (is_trap(REFUSE_CONVERT) && args->flags & GLOCK__LKF_CONVERT)
@@ -77,6 +84,48 @@ int __wrap_glock__table_purge(struct glock__table *t, uint32_t node, uint32_t ma
 	if (is_trap(STOP_IN_PURGE) && !trapped())
 		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
 	return __real_glock__table_purge(t, node, max);
+}
+
+int __real_glock__table_take(struct glock__table *t, uint32_t node,
+			     struct glock__table_event *event);
+int __wrap_glock__table_take(struct glock__table *t, uint32_t node,
+			     struct glock__table_event *event);
+int __wrap_glock__table_take(struct glock__table *t, uint32_t node,
+			     struct glock__table_event *event)
+{
+	static bool stopped;
+
+	if (is_trap(STOP_IN_TAKE) && !stopped) {
+		stopped = true;
+		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
+	}
+	return __real_glock__table_take(t, node, event);
+}
+
+bool __real_glock__local_request_done(struct local *l, const struct glock__lm_lock *lk,
+				      uint32_t id);
+bool __wrap_glock__local_request_done(struct local *l, const struct glock__lm_lock *lk,
+				      uint32_t id);
+bool __wrap_glock__local_request_done(struct local *l, const struct glock__lm_lock *lk, uint32_t id)
+{
+	bool done = __real_glock__local_request_done(l, lk, id);
+
+	if (is_trap(STOP_IN_TAKE) && !done)
+		trapped();
+	return done;
+}
+
+static uint32_t *copies; /* of the table from which the test reads a token */
+
+uint64_t __real_glock__table_token(const struct glock__table *t, uint32_t ref);
+uint64_t __wrap_glock__table_token(const struct glock__table *t, uint32_t ref);
+uint64_t __wrap_glock__table_token(const struct glock__table *t, uint32_t ref)
+{
+	if (!is_trap(TABLE_MOVES))
+		return __real_glock__table_token(t, ref);
+	if (!trapped())
+		atom_add32(copies, 1);
+	return atom_load32(copies);
 }
 
 /* A thief asks before and after each copy. */
@@ -255,6 +304,144 @@ static void a_thread_ends_with_a_table(void **state)
 	actor_end(&t);
 }
 
+/* The main thread ends with a table. It stays a zombie while other threads live. */
+static void a_main_thread_ends_with_a_table(void **state)
+{
+	(void)state;
+	begin(&v);
+	begin(&t);
+	set_trap(&v, END_IN_TABLE);
+	actor_send(&v, "nq 0 7 EX 0");
+	actor_send(&t, "nq 0 7 EX 0");
+	assert_int_equal(answer_in_time(&t), 0);
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	actor_kill(&v);
+	actor_end(&t);
+}
+
+/* The owner sleeps at each look, and ran in between. */
+static void an_owner_that_runs_now_and_then_keeps_its_table(void **state)
+{
+	struct inside before, after;
+
+	(void)state;
+	begin(&v);
+	begin(&t);
+	inside_look(SPACE, &before);
+	set_trap(&v, NAP_IN_TABLE);
+	actor_send(&v, "nq 0 7 EX 0");
+	while (!actor_do(&t, "trapped") && !inside_has_table(SPACE, v.pid))
+		;
+	actor_send(&t, "nq 0 8 EX 0");
+	actor_send(&t, "nq 1 7 SH 0x40");
+	assert_int_equal(answer_in_time(&v), 0);
+	assert_int_equal(answer_in_time(&t), 0);
+	assert_int_equal(answer_in_time(&t), 0);
+	inside_look(SPACE, &after);
+	assert_int_equal(after.stolen, before.stolen);
+	assert_int_equal(actor_do(&v, "dq 0"), 0);
+	assert_int_equal(actor_do(&t, "wait 1 10000"), 0);
+	assert_int_equal(actor_do(&t, "dq 1"), 0);
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	actor_end(&v);
+	actor_end(&t);
+}
+
+/* The table of an event is stolen before v takes the event. So v takes it from the copy, once. */
+static void an_event_of_a_stolen_table_is_delivered_once(void **state)
+{
+	(void)state;
+	begin(&v);
+	begin(&t);
+	begin(&p);
+	assert_int_equal(actor_do(&p, "nq 0 7 EX 0"), 0);
+	assert_int_equal(actor_do(&v, "nq 0 7 SH 0x40"), 0);
+	set_trap(&v, STOP_IN_TAKE);
+	assert_int_equal(actor_do(&p, "dq 0"), 0);
+	await_stop(&v);
+	actor_send(&t, "nq 0 7 SH 0x40"); /* steals the table */
+	assert_int_equal(answer_in_time(&t), 0);
+	kill(v.pid, SIGCONT);
+	assert_int_equal(actor_do(&v, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&t, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&v, "trapped"), 0);
+	set_trap(&v, NOTHING);
+	assert_int_equal(actor_do(&v, "dq 0"), 0);
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	actor_end(&v);
+	actor_end(&t);
+	actor_end(&p);
+}
+
+/* The first request of the queue is of a stopped process. So the next one looks for deaths. */
+static void a_later_waiter_finds_a_death(void **state)
+{
+	struct inside in;
+
+	(void)state;
+	begin(&v);
+	begin(&p);
+	begin(&t);
+	assert_int_equal(actor_do(&v, "nq 0 7 EX 0"), 0);
+	assert_int_equal(actor_do(&p, "nq 0 7 EX 0x40"), 0);
+	kill(p.pid, SIGSTOP);
+	await_stop(&p);
+	assert_int_equal(actor_do(&t, "nq 0 7 EX 0x40"), 0);
+	actor_kill(&v);
+	for (int i = 0; i < LIMIT_MS; i++) {
+		inside_look(SPACE, &in);
+		if (in.nodes == 2)
+			break;
+		usleep(1000);
+	}
+	assert_int_equal(in.nodes, 2);
+	kill(p.pid, SIGCONT);
+	assert_int_equal(actor_do(&p, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&p, "dq 0"), 0);
+	assert_int_equal(actor_do(&t, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	actor_end(&p);
+	actor_end(&t);
+}
+
+/* A node looks at some of its requests at a time, and at all in turn. */
+static void each_request_finds_a_death(void **state)
+{
+	(void)state;
+	begin(&v);
+	begin(&p);
+	begin(&t);
+	for (int i = 0; i < WAITERS; i++) {
+		assert_int_equal(actor_do(i == WAITERS - 1 ? &v : &p, "nq %d %d EX 0", i, 100 + i),
+				 0);
+		assert_int_equal(actor_do(&t, "nq %d %d EX 0x40", i, 100 + i), 0);
+	}
+	actor_kill(&v);
+	assert_int_equal(actor_do(&t, "wait %d 10000", WAITERS - 1), 0);
+	actor_kill(&p);
+	for (int i = 0; i < WAITERS; i++) {
+		assert_int_equal(actor_do(&t, "wait %d 10000", i), 0);
+		assert_int_equal(actor_do(&t, "dq %d", i), 0);
+	}
+	actor_end(&t);
+}
+
+/* A token that was read from a table while it was copied is read again. */
+static void a_token_of_a_moving_table_is_read_again(void **state)
+{
+	static struct local l;
+
+	(void)state;
+	l.head = mmap(NULL, HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(l.head != MAP_FAILED);
+	copies = &l.head->shard[0].copies;
+	actor_trap = TABLE_MOVES;
+	assert_int_equal(glock__local_read_token(&l, 0, 1), 1);
+	assert_int_equal(trapped(), 2);
+	actor_trap = NOTHING;
+	munmap(l.head, HEAD_SIZE);
+}
+
 /* A request that has to wait begins with a lock in NL. If the rest fails, this lock goes. */
 static void a_refused_conversion_leaves_no_lock(void **state)
 {
@@ -362,6 +549,12 @@ int main(int argc, char **argv)
 	    TEST(the_table_of_a_victim_that_ran_is_copied_again),
 	    TEST(a_purge_of_a_stolen_table_begins_again),
 	    TEST(a_thread_ends_with_a_table),
+	    TEST(a_main_thread_ends_with_a_table),
+	    TEST(an_owner_that_runs_now_and_then_keeps_its_table),
+	    TEST(an_event_of_a_stolen_table_is_delivered_once),
+	    TEST(a_later_waiter_finds_a_death),
+	    TEST(each_request_finds_a_death),
+	    cmocka_unit_test(a_token_of_a_moving_table_is_read_again),
 	    TEST(a_refused_conversion_leaves_no_lock),
 	    TEST(a_node_that_sleeps_through_a_ring_is_woken),
 	    TEST(a_late_waker_spoils_no_wake_up),
