@@ -439,6 +439,32 @@ static void bias_and_the_time_of_a_demand(void **state)
 	await_un(gls[0]);
 }
 
+/* No bias begins while a hold time delays a demand. */
+static void bias_not_beside_a_demand(void **state)
+{
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .hold = 60000000000};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .types = &type, .n_types = 1, .lockman = "none"};
+	struct glock_space *other;
+	struct glock_holder a;
+	struct glock *gl;
+
+	(void)state;
+	assert_int_equal(glock_space_open("other", &o, &other), 0);
+	assert_int_equal(glock_get(other, GLOCK_INODE, 1, &gl), 0);
+	cache(gl);
+	other->lm->events->bast(&gl->lk, GLOCK__EX);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(nq(&a, gl, GLOCK_EX, 0), 0);
+		assert_true(is_fast(&a));
+		assert_false(is_biased(&a));
+		assert_int_equal(glock_dq(&a), 0);
+	}
+	glock_put(gl);
+	assert_int_equal(glock_space_close(other), 0);
+}
+
 /* ---- events of the lock manager ---- */
 
 static unsigned int polls;
@@ -665,6 +691,7 @@ int main(void)
 	    FAST_TEST(bias_of_a_thread_of_two_spaces),
 	    FAST_TEST(bias_begins_seldom),
 	    FAST_TEST(bias_and_the_time_of_a_demand),
+	    FAST_TEST(bias_not_beside_a_demand),
 	    FAST_TEST(bias_of_the_last_and_events),
 	    FAST_TEST(bias_under_load),
 	    FAST_TEST(bias_needs_membarrier),

@@ -93,6 +93,27 @@ static void other_versions(void **state)
 	assert_int_equal(try_open("version"), 0);
 }
 
+/* The message names eight processes, and counts only those behind them. */
+static void eight_users(void **state)
+{
+	const uint32_t version = 77;
+	struct actor users[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		actor_start(&users[i]);
+		assert_int_equal(actor_do(&users[i], "open eight"), 0);
+	}
+	patch("eight", offsetof(struct head, layout), &version, sizeof(version));
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open eight"), -EPROTO);
+	assert_int_equal(actor_do(&a, "said processes"), 1);
+	assert_int_equal(actor_do(&a, "said more"), 0);
+	actor_kill(&a);
+	for (int i = 0; i < 8; i++)
+		actor_kill(&users[i]);
+}
+
 /* Maps the file and locks the byte of a slot, as a process of each version does. Never returns. */
 static void live_in(const char *name, int ready)
 {
@@ -172,6 +193,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(files_of_something_else),
 	    cmocka_unit_test(other_versions),
+	    cmocka_unit_test(eight_users),
 	    cmocka_unit_test(unknown_version),
 	    cmocka_unit_test(memory_of_no_table),
 	};

@@ -584,10 +584,28 @@ static int nothing_is_left(void **state)
 
 #define TEST(function) cmocka_unit_test_teardown(function, nothing_is_left)
 
+/* The log has a message after 5 s, and the next one after twice that time. */
+static void a_long_wait_is_told_seldom(void **state)
+{
+	(void)state;
+	actor_begin(&a, SPACE, "");
+	actor_begin(&b, SPACE, "");
+	assert_int_equal(actor_do(&a, "nq 0 7 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 7 EX 0x40"), 0);
+	assert_int_equal(actor_do(&b, "wait 0 6000"), -ETIMEDOUT);
+	assert_in_range(actor_do(&b, "log"), 0, 1);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(deaths_are_noticed),
+	    TEST(a_long_wait_is_told_seldom),
 	    TEST(the_next_one_is_told),
 	    TEST(told_over_a_restart),
 	    TEST(told_to_nobody),

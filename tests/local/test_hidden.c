@@ -63,6 +63,16 @@ static void works(void)
 	}
 }
 
+static pid_t begin_hidden(void)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+
+	if (!pid)
+		works();
+	assert_true(pid > 0);
+	return pid;
+}
+
 static void stop_inside(pid_t pid)
 {
 	bool inside = false;
@@ -135,13 +145,10 @@ static void try_all(void)
 
 static void tries_end_in_time(void **state)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
 	struct glock_space *space;
+	pid_t pid = begin_hidden();
 
 	(void)state;
-	if (!pid)
-		works();
-	assert_true(pid > 0);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		space = open_locks(5000 + LOCKS * i);
 		assert_non_null(space);
@@ -157,9 +164,54 @@ static void tries_end_in_time(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/*
+ * A process dies with a lock in each table, while the stopped process has one of the tables. The
+ * locks that the dead process left there go after that.
+ */
+static void what_a_dead_process_left_goes_later(void **state)
+{
+	const struct timespec second = {.tv_sec = 1};
+	pid_t pid = begin_hidden(), dead;
+	struct glock_space *space;
+
+	(void)state;
+	dead = fork();
+	if (!dead) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!open_locks(5000))
+			_exit(1);
+		for (int i = 0; i < LOCKS; i++)
+			if (glock_lock(gls[i], GLOCK_EX, &held[i]))
+				_exit(1);
+		raise(SIGSTOP);
+	}
+	assert_int_equal(waitpid(dead, NULL, WUNTRACED), dead);
+	space = open_locks(5000);
+	assert_non_null(space);
+	for (int i = 0; i < LOCKS; i++) {
+		glock_holder_init(&held[i], gls[i], GLOCK_EX, GLOCK_ASYNC);
+		glock_holder_owner(&held[i], 1);
+		assert_int_equal(glock_nq(&held[i]), 0);
+	}
+	stop_inside(pid);
+	kill(dead, SIGKILL);
+	waitpid(dead, NULL, 0);
+	nanosleep(&second, NULL); /* the death is found, most probably */
+	kill(pid, SIGCONT);
+	for (int i = 0; i < LOCKS; i++) {
+		assert_int_equal(glock_wait(&held[i], local_now() + 20000 * MS, 0), 0);
+		assert_int_equal(glock_dq(&held[i]), 0);
+		glock_put(gls[i]);
+	}
+	assert_int_equal(glock_space_close(space), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(tries_end_in_time)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(tries_end_in_time),
+					   cmocka_unit_test(what_a_dead_process_left_goes_later)};
 
 	if (geteuid()) {
 		puts("1..0 # SKIP needs root");

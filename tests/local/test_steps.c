@@ -42,8 +42,8 @@ enum trap {
 	WAKE_NOBODY,    /* rings for nodes, and does not wake them */
 	WOKEN_LATE,     /* a waker stores the time of a wake-up after that */
 	NAP_IN_TABLE,   /* sleeps many times for a moment before its next operation on a table */
-	STOP_IN_TAKE, /* stops itself before it takes its next event, and counts grants of no request */
-	TABLE_MOVES, /* the table is copied while a token is read from it for the first time */
+	STOP_IN_TAKE,   /* stops itself before its next event, and counts grants of no request */
+	TABLE_MOVES,    /* the table is copied while a token is read from it for the first time */
 };
 
 static bool is_trap(enum trap trap)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_work.c - tests what a reader sees of work that several threads run. The segment names the
- * work that has been running longest.
+ * test_work.c - tests what a reader sees of work that several threads run, and until when a reader
+ * gets events. The segment names the work that has been running longest.
  */
 #include "../glock/check.h"
 #include "base/atom.h"
 #include "glock/core/space.h"
 #include "glock/publish/publish.h"
+#include "glock/state/show.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -96,9 +97,27 @@ static void the_oldest_work_is_published(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* A reader asks for the trace until a time. After that time no event goes there. */
+static void a_trace_ends(void **state)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "local"};
+	struct glock_space *space;
+
+	(void)state;
+	assert_int_equal(glock_space_open("work", &o, &space), 0);
+	assert_null(glock__publish_traced(space));
+	atom_store64(space->trace_until, (uint64_t)glock__now(space) + 60000000000);
+	assert_non_null(glock__publish_traced(space));
+	atom_store64(space->trace_until, (uint64_t)glock__now(space) - 1);
+	assert_null(glock__publish_traced(space));
+	assert_int_equal(atom_load32(&space->traced), 0);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(the_oldest_work_is_published)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(the_oldest_work_is_published),
+					   cmocka_unit_test(a_trace_ends)};
 
 	return RUN_TESTS(tests);
 }
