@@ -6,6 +6,8 @@
 
 #include "check.h"
 
+#include <malloc.h>
+
 enum { SIZE = 96, PUBLISHED = 24, MANY = 20000, PIECES = 3 };
 
 struct thing {
@@ -116,10 +118,27 @@ static void slab_published_as_an_array(void **state)
 	free(area);
 }
 
+/* A new object is zero, also where malloc() gives memory with old bytes. */
+static void slab_begins_zeroed(void **state)
+{
+	static const char zeros[SIZE];
+	struct glock__slab s;
+
+	(void)state;
+	mallopt(M_PERTURB, 0x55);
+	begin(&s, &mem);
+	for (int i = 0; i < 100; i++)
+		assert_memory_equal(glock__slab_at(&s, glock__slab_get(&s)), zeros, SIZE);
+	mallopt(M_PERTURB, 0);
+	glock__slab_end(&s);
+	free(area);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(slab_each_its_own),
+	    cmocka_unit_test(slab_begins_zeroed),
 	    cmocka_unit_test(slab_used_again),
 	    cmocka_unit_test(slab_published_as_an_array),
 	};
