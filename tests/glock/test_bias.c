@@ -461,6 +461,8 @@ static void bias_not_beside_a_demand(void **state)
 		assert_false(is_biased(&a));
 		assert_int_equal(glock_dq(&a), 0);
 	}
+	assert_int_equal(bias_of(gl), GLOCK_UN);
+	assert_int_equal(revocations(gl), 0);
 	glock_put(gl);
 	assert_int_equal(glock_space_close(other), 0);
 }
@@ -475,35 +477,47 @@ static bool polls_not(struct glock__lockman *lm)
 	return false;
 }
 
+static void nudges_not(struct glock__lockman *lm, void *word)
+{
+	(void)lm, (void)word;
+}
+
 static void on_poll(struct glock__lockman *lm)
 {
 	(void)lm;
 	polls++;
 }
 
-/* A holder by a bias that has ended looks for events when it goes, as all holders do. */
+/* A holder looks for events when it goes, also one whose bias has ended. */
 static void bias_of_the_last_and_events(void **state)
 {
-	static const struct glock__lm_polling polling = {.begin = polls_not, .poll = on_poll};
+	static const struct glock__lm_polling polling = {
+	    .begin = polls_not, .poll = on_poll, .nudge = nudges_not};
 	static const uint32_t rung[2] = {1, 0};
 	struct glock__lockman *lm = space->lm;
-	struct glock_holder a;
+	const uint32_t *bell = glock__tls()->fast.bell;
+	struct glock_holder a, b;
 
 	(void)state;
 	cache(gls[0]);
 	get_bias(gls[0], GLOCK_EX);
+	cache(gls[1]);
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
-	assert_true(is_biased(&a));
+	assert_int_equal(nq(&b, gls[1], GLOCK_EX, 0), 0);
+	assert_true(is_biased(&a) && is_fast(&b) && !is_biased(&b));
 	gl_lock(gls[0]);
 	glock__fast_close(gls[0]);
 	gl_unlock(gls[0]);
 	polls = 0;
 	lm->polling = &polling;
-	lm->bell = rung;
+	lm->bell = glock__tls()->fast.bell = rung;
 	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(polls, 1);
+	assert_int_equal(glock_dq(&b), 0);
+	assert_int_equal(polls, 2);
+	glock__tls()->fast.bell = bell;
 	lm->bell = NULL;
 	lm->polling = NULL;
-	assert_int_equal(polls, 1);
 }
 
 /* ---- load ---- */

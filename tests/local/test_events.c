@@ -52,7 +52,7 @@ static int64_t time_of_control(struct local *l, int dir)
 	return local_now() - began;
 }
 
-/* A node that has nothing to do sleeps for 800 ms. A reader's ring wakes it. */
+/* A node that has nothing to do sleeps for 1.6 s. A reader's ring wakes it. */
 static void a_reader_wakes_a_node(void **state)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .lockman = "local"};
