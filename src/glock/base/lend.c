@@ -34,8 +34,9 @@ bool glock__lend_priority(struct glock__lock *l, uint32_t word)
 	return false;
 }
 
-void glock__lend_end(void)
+void glock__lend_end(uint32_t number)
 {
+	(void)number;
 }
 #else
 
@@ -93,9 +94,9 @@ bool glock__lend_priority(struct glock__lock *l, uint32_t word)
 	return true;
 }
 
-void glock__lend_end(void)
+void glock__lend_end(uint32_t number)
 {
-	struct loan *loan = loan_of(glock__thread_number());
+	struct loan *loan = loan_of(number);
 	uint32_t owner = atom_load32(&loan->owner), me;
 
 	if (!owner)

@@ -68,5 +68,5 @@ void glock__lock_slow(struct glock__lock *l, uint32_t me)
 void glock__unlock_slow(struct glock__lock *l)
 {
 	atom_wake_own(&l->word, 1);
-	glock__lend_end();
+	glock__lend_end(glock__thread_number());
 }

@@ -49,8 +49,8 @@ GLOCK__COLD void glock__lend_know(uint32_t number);
  * meanwhile. Returns false if the caller is no realtime thread, or has to wait otherwise.
  */
 GLOCK__COLD bool glock__lend_priority(struct glock__lock *l, uint32_t word);
-/* Gives the priority back that other threads lent to the calling thread. */
-GLOCK__COLD void glock__lend_end(void);
+/* Gives the priority back that other threads lent to the calling thread, which has that number. */
+GLOCK__COLD void glock__lend_end(uint32_t number);
 
 /*
  * Lets other threads run, in a loop that waits for one. The first turns yield the CPU. The later
