@@ -43,8 +43,9 @@ void glock__lend_end(uint32_t number)
 enum { LOANS = 512 }; /* a thread whose number is higher by LOANS takes the place */
 
 static struct loan {
-	uint64_t who;   /* an atom: the number of the thread, and its tid in the lower half */
-	uint32_t owner; /* an atom: the futex; 0 or a tid */
+	uint64_t who;   /* the number of the thread, and its tid in the lower half */
+	uint32_t pid;   /* of its process */
+	uint32_t owner; /* the futex; 0 or a tid */
 } loans[LOANS];
 
 static struct loan *loan_of(uint32_t number)
@@ -54,7 +55,10 @@ static struct loan *loan_of(uint32_t number)
 
 void glock__lend_know(uint32_t number)
 {
-	atom_store64(&loan_of(number)->who, (uint64_t)number << 32 | (uint32_t)gettid());
+	struct loan *loan = loan_of(number);
+
+	atom_store32(&loan->pid, (uint32_t)getpid());
+	atom_store64(&loan->who, (uint64_t)number << 32 | (uint32_t)gettid());
 }
 
 static bool is_realtime(void)
@@ -77,15 +81,13 @@ bool glock__lend_priority(struct glock__lock *l, uint32_t word)
 	const uint64_t who = atom_load64(&loan->who);
 	uint32_t owner = 0;
 
-	if (who >> 32 != number || !is_realtime())
+	if (who >> 32 != number || atom_load32(&loan->pid) != (uint32_t)getpid() || !is_realtime())
 		return false;
 	if (atom_cas32(&loan->owner, &owner, (uint32_t)who))
 		owner = (uint32_t)who;
-	/* A thread that has ended, or one of the parent of this child, drops no futex. */
-	if (syscall(SYS_tgkill, getpid(), owner & FUTEX_TID_MASK, 0)) {
-		atom_cas32(&loan->owner, &owner, 0);
+	/* Only the owner of the spinlock drops the futex in time. */
+	if ((owner & FUTEX_TID_MASK) != (uint32_t)who)
 		return false;
-	}
 	if (!atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS))
 		return true;
 	if (syscall(SYS_futex, &loan->owner, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0))
