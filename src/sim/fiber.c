@@ -27,7 +27,7 @@ enum { STACK = 512 << 10 };
 #else
 enum { STACK = 256 << 10 };
 #endif
-enum { GUARD = 4096 };
+enum { GUARD = 64 << 10 }; /* the largest page of a kernel in use */
 
 struct fiber {
 	struct fiber *next; /* of the free fibers */

@@ -24,7 +24,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096, GROW = 64 * 1024 };
+enum { GROW = 64 * 1024 };
 
 /* The largest number of each. */
 enum {
@@ -72,9 +72,15 @@ static const struct {
     [GLOCK__AREA_HISTOGRAMS] = {sizeof(struct glock__type_histogram), HISTOGRAMS},
 };
 
+/* Returns the page size of the kernel, for madvise(). It is 16 or 64 KiB on some machines. */
+static uint64_t page_size(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static uint64_t round_to_pages(uint64_t bytes)
 {
-	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	return (bytes + page_size() - 1) & ~(page_size() - 1);
 }
 
 /* ---- a new publisher ----------------------------------------------------------------------- */
@@ -198,7 +204,7 @@ static void *grow_area(struct glock__publisher *p, enum glock__area i, size_t si
 
 	if (size > a->room - used)
 		return NULL;
-	from = (a->offset + used) & ~(uint64_t)(PAGE - 1);
+	from = (a->offset + used) & ~(page_size() - 1);
 	to = round_to_pages(a->offset + used + size);
 	if (!populate(p->base + from, to - from))
 		return NULL;
