@@ -179,8 +179,7 @@ static void set_modes(void)
 	meta(stdscr, TRUE);
 	curs_set(0);
 	if (screen.mouse) {
-		mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
-			  NULL);
+		mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 		mouseinterval(0);
 	}
 }
