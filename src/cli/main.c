@@ -68,7 +68,7 @@ static int flush(int status)
 	failed |= fflush(stdout) != 0;
 	if (!failed || status == EX_IOERR) /* EX_IOERR comes after a complaint */
 		return status;
-	complain("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	complain("standard output: %s", errno ? strerror(errno) : "is full or closed");
 	return status ? status : EX_IOERR;
 }
 

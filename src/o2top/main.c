@@ -645,7 +645,7 @@ static int printed_status(int status)
 	failed |= fflush(stdout) != 0;
 	if (!failed)
 		return status;
-	complain("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	complain("standard output: %s", errno ? strerror(errno) : "is full or closed");
 	return status ? status : EXIT_USAGE;
 }
 

@@ -290,6 +290,11 @@ def test_the_script_makes_an_archive(folder):
         said = frames(path)
         assert len(said) == 1 and said[0]["nodes"][0]["name"] == os.uname().nodename, said[0]["nodes"]
         assert not [p for p in said[0]["problems"] if "clock" not in p], said[0]["problems"]
+    # the way out is that of the user
+    done = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=False, timeout=60,
+                          env={**ENV, "O2TOP_DEBUGFS": "/nonexistent"})
+    way = "run as root" if os.geteuid() else "mount -t debugfs none /nonexistent"
+    assert done.returncode == 1 and done.stderr == f"/nonexistent cannot be read: {way}\n", done
     with tarfile.open(path) as tar:
         names = {os.path.basename(n) for n in tar.getnames()}
     assert {"glocks", "glstats", "sbstats", "locking_state", "fs_state", "fs1_all", "realtime", "uptime"} <= names, names
