@@ -26,7 +26,7 @@ $CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags --libs glock) -o "$t
 	LD_LIBRARY_PATH=$lib "$tmp/shared" "$tmp/number" 5 >"$tmp/log" 2>&1
 result $? "a program with the shared library runs"
 # shellcheck disable=SC2046
-$CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags glock) "$lib/libglock.a" -pthread \
+$CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags glock) "$lib/libglock.a" -pthread -ldl \
 	-o "$tmp/static" >"$tmp/log" 2>&1 && "$tmp/static" "$tmp/number" 5 >"$tmp/log" 2>&1
 result $? "a program with the static library runs"
 [ "$(tr -d ' ' <"$tmp/number")" = 10 ]
