@@ -112,6 +112,15 @@ def has_library(name):
         return False
 
 
+def has_abidw(version):
+    """Tells whether abidw writes the form of tests/data/libglock.abi.xz, which a later libabigail does not compare with its own."""
+    try:
+        said = subprocess.run(["abidw", "--version"], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return False
+    return said.startswith(f"abidw: {version}.")
+
+
 def has_commit(commit):
     """Tells whether the history has the commit. A shallow clone and a source archive lack it."""
     command = ["git", "-C", os.path.dirname(os.path.realpath(__file__)), "cat-file", "-e", commit + "^{commit}"]
@@ -135,6 +144,7 @@ CAPABILITIES = (
     (r"(freezer)$", has_freezer),
     (r"(realtime)$", has_realtime),
     (rf"({'|'.join(BITS)})$", has_cap),
+    (r"abidw (\d+)$", has_abidw),
     (r"program (\S+)$", has_program),
     (r"library (\S+)$", has_library),
     (r"a kernel without (dlm)$", has_kernel_without),
@@ -264,22 +274,16 @@ def join():
     print("skipped: " + ("; ".join(each) or "none"))
 
 
+COMMANDS = {"count": count, "failed": failed_programs, "report": report, "named": named, "skipped": skipped_tests,
+            "join": join}
+
+
 def main():
-    match sys.argv[1:]:
-        case ["count", build, status]:
-            count(build, status)
-        case ["failed", build]:
-            failed_programs(build)
-        case ["report", build]:
-            report(build)
-        case ["named", build, name]:
-            named(build, name)
-        case ["skipped", build]:
-            skipped_tests(build)
-        case ["join"]:
-            join()
-        case _:
-            sys.exit(__doc__)
+    name, *arguments = sys.argv[1:] or [""]
+    command = COMMANDS.get(name)
+    if not command or len(arguments) != command.__code__.co_argcount:
+        sys.exit(__doc__)
+    command(*arguments)
 
 
 if __name__ == "__main__":

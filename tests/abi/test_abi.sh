@@ -16,6 +16,14 @@ compare() { # old new
 
 command -v abidiff >/dev/null && command -v abidw >/dev/null
 result $? "abidiff and abidw are there (package abigail-tools)"
+case $(abidw --version) in
+"abidw: 2."* | "") ;;
+*)
+	echo "ok 2 # SKIP needs abidw 2"
+	echo 1..2
+	exit 0
+	;;
+esac
 xz -dc "$SOURCE/tests/data/libglock.abi.xz" >"$tmp/old" && sh "$here/dump_abi.sh" >"$tmp/new"
 result $? "the ABI now and then"
 compare "$tmp/old" "$tmp/new"

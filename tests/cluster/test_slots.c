@@ -84,7 +84,7 @@ static void values_and_tokens(void **state)
 	glock__dlm_value_pack(sb, wire);
 	third = granted_ex(&here, sa, wire, false);
 	assert_true(third > second && a.lk.lvb_valid);
-	assert_string_equal(a.value, "value");
+	assert_string_equal((const char *)a.value, "value");
 	/* A token from a clock that is ahead still counts. */
 	sa->token = third + 3600000000000;
 	glock__dlm_value_pack(sa, wire);

@@ -17,7 +17,8 @@ enum { LONG_AGO = 1000000000 };
 
 struct player pl;
 
-static void __attribute__((format(printf, 2, 3))) stop(const struct event *ev, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+stop_replay(const struct event *ev, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -220,7 +221,7 @@ static void queue(const struct event *ev)
 {
 	player_init_holder(ev->asked, 0);
 	if (glock_nq(&pl.holders[ev->asked]))
-		stop(ev, "the library does not queue it");
+		stop_replay(ev, "the library does not queue it");
 	else if (!pl.in_xmote && !is_left_to_worker() && !(pl.overdue && player_is_pending()))
 		player_run_queue();
 }
@@ -245,11 +246,11 @@ static void dequeue(const struct event *ev)
 		if (!glock_poll(gh) && !pl.in_xmote)
 			player_work();
 		if (!glock_poll(gh))
-			stop(ev, "it leaves here, but was not refused by the library");
+			stop_replay(ev, "it leaves here, but was not refused by the library");
 		return;
 	}
 	if (!glock_poll(gh) && !pl.l->asked[ev->asked].cancelled)
-		stop(ev, "it leaves here, but was not granted by the library");
+		stop_replay(ev, "it leaves here, but was not granted by the library");
 	(void)glock_dq(gh);
 }
 
@@ -265,7 +266,7 @@ static void request(const struct event *ev)
 			player_fire(pl.overdue);
 	}
 	if (!pl.open)
-		stop(ev, "the kernel asks the lock manager, the library does not");
+		stop_replay(ev, "the kernel asks the lock manager, the library does not");
 }
 
 /* In the kernel a waiter that gives up goes to the end of the queue, and leaves later. */
@@ -286,12 +287,12 @@ static void reply(const struct event *ev)
 {
 	if (ev->status == EUNLOCKED) {
 		if (!pl.unlocked)
-			stop(ev, "the library has not given the lock back");
+			stop_replay(ev, "the library has not given the lock back");
 		else
 			pl.lm.events->reply(pl.unlocked, -GLOCK__DLM_EUNLOCK, 0);
 		pl.unlocked = NULL;
 	} else if (!pl.open) {
-		stop(ev, "a reply to what the library did not ask");
+		stop_replay(ev, "a reply to what the library did not ask");
 	} else {
 		if (ev->status == ECANCELLED)
 			move_cancelled();
@@ -343,7 +344,7 @@ static void on_event(const struct event *ev)
 		break;
 	case EV_STATE:
 		if (pl.in_xmote)
-			stop(ev, "a change of state while the library prepares another");
+			stop_replay(ev, "a change of state while the library prepares another");
 		else if (pl.overdue && player_is_pending())
 			player_fire(pl.overdue); /* the timer's work handles the reply, too */
 		else
@@ -366,7 +367,7 @@ static void step(const struct event *ev)
 	size_t at = pl.at;
 
 	if (!pl.gl && ev->kind != EV_REPLY) {
-		stop(ev, "the glock has gone");
+		stop_replay(ev, "the glock has gone");
 		return;
 	}
 	pass(ev);

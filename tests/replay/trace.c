@@ -109,9 +109,9 @@ static bool find_kind(struct event *ev)
 }
 
 /* Parses a line. Returns false for a comment, and for other events. */
-static bool parse_line(char *line, unsigned int number, struct event *ev)
+static bool parse_line(const char *line, unsigned int number, struct event *ev)
 {
-	char *name, *glock, *task, *bracket, *device;
+	const char *name, *glock, *task, *bracket, *device;
 	long long s, us;
 	int n;
 

@@ -16,9 +16,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-static const char file_magic[16] = "o2top recording\n";
-static const char frame_magic[4] = "o2tF";
+static const char file_magic[] = "o2top recording\n", frame_magic[] = "o2tF";
 
+/* Sizes in the file, where no NUL ends a text. */
+enum { FILE_MAGIC = sizeof(file_magic) - 1, FRAME_MAGIC = sizeof(frame_magic) - 1 };
 enum { FILE_HEAD = 24, FRAME_HEAD = 24, LEVEL = 6 };
 
 /*
@@ -57,7 +58,7 @@ static uint32_t head_checksum(const unsigned char head[FRAME_HEAD])
 static void make_head(unsigned char head[FRAME_HEAD], enum frame_kind kind, uint32_t length,
 		      int64_t time_us)
 {
-	memcpy(head, frame_magic, 4);
+	memcpy(head, frame_magic, FRAME_MAGIC);
 	frames_put(head + 4, kind, 4);
 	frames_put(head + 8, length, 4);
 	frames_put(head + 12, 0, 4);
@@ -67,7 +68,8 @@ static void make_head(unsigned char head[FRAME_HEAD], enum frame_kind kind, uint
 
 static bool is_head(const unsigned char head[FRAME_HEAD])
 {
-	return memcmp(head, frame_magic, 4) == 0 && frames_get(head + 12, 4) == head_checksum(head);
+	return memcmp(head, frame_magic, FRAME_MAGIC) == 0 &&
+	       frames_get(head + 12, 4) == head_checksum(head);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -224,7 +226,7 @@ static int add_part(struct frames *f, size_t part, uint64_t end, const char *lab
 
 	if (n < 0)
 		return (int)n;
-	if (n < FILE_HEAD || memcmp(head, file_magic, sizeof(file_magic)) != 0)
+	if (n < FILE_HEAD || memcmp(head, file_magic, FILE_MAGIC) != 0)
 		return -EBADMSG;
 	if (frames_get(head + 16, 4) != FRAMES_FORMAT)
 		problem(problems, label, 0,
@@ -451,7 +453,7 @@ static int start_file(int fd)
 	unsigned char head[FILE_HEAD] = {0};
 	int err;
 
-	memcpy(head, file_magic, sizeof(file_magic));
+	memcpy(head, file_magic, FILE_MAGIC);
 	frames_put(head + 16, FRAMES_FORMAT, 4);
 	err = write_all(fd, head, sizeof(head));
 	/* A part of a head would be no recording. An empty file is begun again. */
