@@ -6,7 +6,7 @@
 set -eu
 
 build=${1:?usage: bench_glock.sh BUILD_DIR}
-ninja --quiet -C "$build" bench/bench_glock bench/bench_glock_shared >&2
+ninja -C "$build" bench/bench_glock bench/bench_glock_shared >&2
 out=$build/bench_glock.tsv
 dir=$(mktemp -d /dev/shm/glock-bench-XXXXXX)
 trap 'rm -rf "$dir"' EXIT

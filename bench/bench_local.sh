@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-ninja --quiet -C "$build" bench/bench_local >&2
+ninja -C "$build" bench/bench_local >&2
 GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$build/bench/bench_local" >"$build/bench_local.tsv"
 echo "$(date +%F), Linux $(uname -r), $(nproc) CPUs, load: $(cut -d' ' -f1-3 /proc/loadavg)"
 awk -f bench/table.awk "$build/bench_local.tsv"

@@ -19,7 +19,7 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-ninja --quiet -C "$build" bench/bench_peers >&2
+ninja -C "$build" bench/bench_peers >&2
 
 # serve NAME COMMAND...: in the background, in a folder of its own
 serve() {

@@ -19,7 +19,7 @@ mkdir "$tmp/source"
 git -C "$source" archive "$commit" | tar -xf - -C "$tmp/source"
 meson setup "$tmp/build" "$tmp/source" --buildtype=debug -Doptimization=0 -Dtests=false --prefix=/usr \
 	--libdir="lib/$triplet"
-ninja --quiet -C "$tmp/build"
+ninja -C "$tmp/build"
 DESTDIR=$tmp/all meson install -C "$tmp/build" --no-rebuild
 
 # package NAME TODAY FILE...: a .deb of these files, with the control files of today's package TODAY.
