@@ -16,7 +16,7 @@ root=$tmp/root
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
 # the packages that the tests of debian/tests name, and no more
-mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,pkg-config,xz-utils --skip=cleanup/apt/lists "$suite" "$root" \
+mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,pkg-config,xz-utils,sqlite3 --skip=cleanup/apt/lists "$suite" "$root" \
 	"$mirror" >"$tap_log" 2>&1
 result $? "a fresh root of $suite"
 mkdir "$root/debs"
