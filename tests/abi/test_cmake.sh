@@ -31,6 +31,11 @@ cmake -S "$tmp/program" -B "$tmp/build" -DCMAKE_PREFIX_PATH="$prefix" >"$tmp/log
 result $? "CMake finds the library"
 cmake --build "$tmp/build" >"$tmp/log" 2>&1
 result $? "a program with glock.hpp compiles as C++11, without a warning"
+sed -n '/^```cpp$/,/^```$/p' "$SOURCE/docs/python.md" | grep -v '^```' >"$tmp/shop.cc"
+# shellcheck disable=SC2046
+c++ -std=c++11 -I"$prefix/include" "$tmp/shop.cc" -L"${config%/cmake/*}" -lglock -o "$tmp/shop" >"$tmp/log" 2>&1 &&
+	LD_LIBRARY_PATH=${config%/cmake/*} "$tmp/shop" 2>"$tmp/log" | grep -q 'lock 42'
+result $? "so does the program of docs/python.md, and runs"
 "$tmp/build/guards" >"$tmp/log" 2>&1
 result $? "std::unique_lock, tries, threads and errors"
 cat >"$tmp/program/CMakeLists.txt" <<'TEXT'
