@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_pages.py - runs the commands of the pages in a fresh root of Debian, as root and as a user. TAP.
+
+usage: test_pages.py [ROOT]
+
+ROOT, by hand, is a fresh root that is there already. Each indented command of the pages is in RUNS, or in LEFT_OUT with
+a reason. A page that changes has to change here, too. Needs root.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+ROOT = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
+MAKE_ROOT = """suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
+exec mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists "$suite" "$0" "$mirror"
+"""
+PAGES = ("README.md", "docs/tutorial.md", "docs/libglock.md", "docs/sqlite.md", "docs/python.md")
+COMMAND = re.compile(r"^    ((?:\./run|build/|sudo |meson |ninja |cc |cp |export |glock |sqlite3 |python3 |env/).*)$", re.M)
+
+# (user, page, beginning of the command, text of its output). All run in the folder of the sources.
+RUNS = (
+    ("root", "README.md", "./run build  ", ""),
+    ("user", "README.md", "build/o2top --demo", "journal.log"),
+    ("root", "README.md", "meson setup build ", ""),
+    ("root", "README.md", "sudo meson install", ""),
+    ("user", "README.md", "cc prog.c", ""),
+    ("user", "README.md", "glock run backup", ""),
+    ("root", "README.md", "glock run backup", ""),
+    ("user", "README.md", "glock ls", "backup"),
+    ("user", "README.md", "glock stat backup", ""),
+    ("user", "docs/tutorial.md", "meson setup build-home", ""),
+    ("user", "docs/tutorial.md", "ninja -C build-home install", ""),
+    ("root", "docs/sqlite.md", "./run build", ""),
+    ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db 'CREATE", ""),
+    ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db .vfsname", "glock/unix"),
+    ("user", "docs/sqlite.md", "sqlite3 -cmd", "1"),
+    ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db '.backup", ""),
+    ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db \"VACUUM", ""),
+    ("user", "docs/sqlite.md", "sqlite3 ':memory:' '.load", "is in WAL mode; open it with vfs=unix"),
+    ("user", "docs/sqlite.md", "build/glock ls", ""),
+)
+LEFT_OUT = {
+    "./run demo": "./run build comes first in the demo, and the rest needs a terminal",
+    "./run test": "all tests",
+    "sudo build/o2top": "needs a cluster",
+    "cp -r /usr/share": "debian/tests does the same with the packages",
+    "export PKG_CONFIG_PATH": "part of the program that is compiled at home",
+    "meson setup build --build": "as in README.md",
+    "sudo meson install": "as in README.md",
+    "build/o2top --fs glock": "needs processes that use a database meanwhile, as the tests of sqlite have",
+    "build/glock stat sqlite": "the number in the name is that of a file system",
+    "python3 -m venv": "pip asks the network; the test python_sdist runs the same without",
+    "env/bin/pip": "pip asks the network; the test python_sdist runs the same without",
+}
+done = failed = 0
+
+
+def result(ok, what, output=""):
+    global done, failed
+    done += 1
+    failed += not ok
+    print(f"{'ok' if ok else 'not ok'} {done} - {what}", flush=True)
+    if not ok:
+        print("# " + output.strip()[-3000:].replace("\n", "\n# "), flush=True)
+
+
+def within(user, command):
+    """Runs a command in the root. Returns the status and the output. ccache makes the second build short."""
+    script = ('for f in proc dev; do mount --rbind /$f "$0/$f"; done; mount -t tmpfs -o mode=1777 tmpfs "$0/tmp"; '
+              'exec chroot --userspec="$1" "$0" env -i PATH=/usr/lib/ccache:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" '
+              'LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/cache CCACHE_UMASK=000 GLOCK_DIR="$2/spaces" sh -ec "$3"')
+    home = "/root" if user == "root" else "/home/user"
+    made = subprocess.run(["unshare", "-m", "sh", "-ec", script, ROOT, user, home, "cd /home/user/glock; " + command],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False)
+    return made.returncode, made.stdout + made.stderr
+
+
+def extension():
+    """Returns the path that sqlite3 loads, without .so. ldconfig knows names with "lib" only."""
+    found = glob.glob(ROOT + "/usr/local/lib/*/glock_sqlite.so")
+    return found[0][len(ROOT):-len(".so")] if found else "missing"
+
+
+def commands(page):
+    with open(os.path.join(SOURCE, page), encoding="utf-8") as f:
+        return COMMAND.findall(f.read())
+
+
+def prepare():
+    """A user with the sources, and what the pages presume: sudo, a program, a script, data."""
+    status, said = 0, ""
+    for command in (
+            ["chroot", ROOT, "useradd", "-m", "user"],
+            ["sh", "-ec", f"mkdir {ROOT}/home/user/glock {ROOT}/home/user/spaces {ROOT}/root/spaces {ROOT}/srv/data && mkdir -p -m 1777 {ROOT}/cache && "
+             f"chmod 1777 {ROOT}/srv && git -C {SOURCE} archive HEAD | tar -xf - -C {ROOT}/home/user/glock"],
+            ["sh", "-ec", f"printf '#!/bin/sh\\nexec \"$@\"\\n' >{ROOT}/usr/local/bin/sudo && chmod 755 {ROOT}/usr/local/bin/sudo && "
+             f"cp {SOURCE}/examples/tutorial/cached_file.c {ROOT}/home/user/glock/prog.c"],
+            ["chroot", ROOT, "chown", "-R", "user:user", "/home/user"]):
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        status, said = status or made.returncode, said + made.stdout + made.stderr
+    result(status == 0, "a user with the sources", said)
+
+
+def main():
+    text = {page: commands(page) for page in PAGES}
+    known = [prefix for _, _, prefix, _ in RUNS] + list(LEFT_OUT)
+    unknown = [f"{page}: {line}" for page in PAGES for line in text[page] if not any(map((line + "  ").startswith, known))]
+    result(not unknown, "each command of the pages is known here", "\n".join(unknown))
+    if len(sys.argv) == 1:
+        made = subprocess.run(["sh", "-c", MAKE_ROOT, ROOT], capture_output=True, text=True, check=False)
+        result(made.returncode == 0, "a fresh root, without a compiler", made.stderr)
+    prepare()
+    status, said = within("root", "apt-get install -y --no-install-recommends ccache sqlite3 python3-dev")
+    result(status == 0, "the packages that the pages name: sqlite3, python3-dev", said)
+    began = time.monotonic()
+    environment = ""
+    for user, page, prefix, wanted in RUNS:
+        line = next((line for line in text[page] if (line + "  ").startswith(prefix)), "false # no such line")
+        command = re.sub(r"  +#.*", "", line).replace("EXTENSION", extension())
+        if "wal.db" in command:
+            within(user, "sqlite3 wal.db 'PRAGMA journal_mode=wal; CREATE TABLE t(n)'")
+            command += " || :"
+        status, said = within(user, environment + command)
+        if "export" in command:
+            environment = "export GLOCK_SQLITE_DIR=$PWD/build/src/sqlite; "
+        result(status == 0 and wanted in said, f"{user}, {page}: {line}", said)
+    for user, what, command in (
+            ("user", "the installed Python module is found", "cd /; python3 -c 'import glock; glock.Space(\"s\").close()'"),
+            ("user", "the program of README.md runs", "./prog /home/user/number"),
+            ("user", "a program at home",
+             next((line for line in text["docs/tutorial.md"] if line.startswith("export PKG")), "false") +
+             " && cd examples/tutorial && cc cached_file.c $(pkg-config --cflags --libs glock) -o /home/user/cached_file && "
+             "ldd /home/user/cached_file | grep home/user/.local/lib/libglock && /home/user/cached_file /home/user/number"),
+            ("root", "uninstall", "ninja -C build uninstall && ! find /usr/local -name '*glock*' ! -path '*/__pycache__*' -type f | grep .")):
+        status, said = within(user, command)
+        result(status == 0, what, said)
+    print(f"# {time.monotonic() - began:.0f} s without the packages")
+    print(f"1..{done}")
+    return failed != 0
+
+
+try:
+    sys.exit(main())
+finally:
+    if len(sys.argv) == 1:
+        shutil.rmtree(ROOT, ignore_errors=True)
