@@ -19,7 +19,7 @@ struct run {
 	int64_t timeout; /* -1: none */
 	bool no_wait, close, no_fork, verbose;
 
-	char what[GLOCK__SEGMENT_WHERE]; /* see say_what() */
+	char what[GLOCK__SEGMENT_WHERE]; /* see run_set_command() */
 	const char *command;             /* CMD without its folder */
 
 	struct glock_space *space;
