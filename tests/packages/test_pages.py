@@ -44,6 +44,7 @@ RUNS = (
     ("user", "docs/sqlite.md", "sqlite3 -cmd", "1"),
     ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db '.backup", ""),
     ("user", "docs/sqlite.md", "build/glock sqlite sqlite3 app.db \"VACUUM", ""),
+    ("user", "docs/sqlite.md", "build/glock ls", ""),
 )
 LEFT_OUT = {
     "./run demo": "./run build comes first in the demo, and the rest needs a terminal",
