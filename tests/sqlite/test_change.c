@@ -171,7 +171,8 @@ static void a_second_connection_with_other_parameters_is_refused(void)
 	load();
 	db = open_db(APP "&space=one&interop=0", NULL);
 	refused(APP "&interop=0&space=two", "app.db: this process has it open in the space one; ");
-	refused(APP "&interop=0&lockman=dlm", "give all connections the same space and lockman");
+	refused(APP "&interop=0&lockman=dlm",
+		"give all connections the same space, lockman and group");
 	refused(APP "&interop=1", "app.db: this process has it open with interop=0; give ");
 	refused(APP, "give interop=0 to all connections, or to none");
 	second = open_db(APP "&interop=0", NULL);
