@@ -53,6 +53,11 @@ struct glock__debug *glock__debug_open(struct glock_space_options *o)
 	return d;
 }
 
+struct glock__debug *glock__debug_of(const struct glock_space_options *o)
+{
+	return o->log == debug_log ? o->log_arg : NULL;
+}
+
 void glock__debug_free(struct glock__debug *d)
 {
 	if (d)

@@ -162,6 +162,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 		free_space(space);
 		return err;
 	}
+	space->debug = glock__debug_of(&o);
 	*ret = space;
 	return 0;
 }
@@ -335,7 +336,6 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 		glock__debug_free(debug);
 		return err;
 	}
-	(*space)->debug = debug;
 	if (debug && debug->fd >= 0)
 		(*space)->get_sites = glock__get_sites_new();
 	return 0;

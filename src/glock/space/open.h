@@ -58,10 +58,12 @@ struct glock__debug {
 /*
  * Puts a log into the options that cleans each message for a terminal, and calls the log of the
  * program. If GLOCK_DEBUG says so, this log also writes the message to stderr or to a file. Returns
- * that log, or NULL if nothing would get a message. The caller frees it once no thread can call the
- * log any more. A setuid program ignores GLOCK_DEBUG.
+ * that log, or NULL if nothing would get a message. It belongs to the space once that is open. A
+ * setuid program ignores GLOCK_DEBUG.
  */
 struct glock__debug *glock__debug_open(struct glock_space_options *o);
+/* Returns the log that glock__debug_open() put into the options, or NULL. */
+struct glock__debug *glock__debug_of(const struct glock_space_options *o);
 void glock__debug_free(struct glock__debug *d);
 
 #endif
