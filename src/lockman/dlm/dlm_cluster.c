@@ -169,7 +169,8 @@ bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id)
 /* ---- the way out ---- */
 
 #define COMMS "/sys/kernel/config/dlm/cluster/comms"
-enum { NOBODYS_ID = 0x7ffffff0 };
+#define OWN_COMM COMMS "/2147483632" /* Linux 7.2 takes no name but a number */
+enum { NOBODYS_ID = 2147483632, IDS_TRIED = 256 };
 
 static unsigned long number_in(const char *dir, const char *name, const char *file)
 {
@@ -213,9 +214,9 @@ static int own_id(unsigned long *id)
 		return 0;
 	*id = NOBODYS_ID;
 	err = make_dir("/sys/kernel/config/dlm/cluster");
-	err = err ? err : make_dir(COMMS "/glock");
-	err = err ? err : put_number(COMMS "/glock", "nodeid", *id);
-	return err ? err : put_number(COMMS "/glock", "local", 1);
+	err = err ? err : make_dir(OWN_COMM);
+	err = err ? err : put_number(OWN_COMM, "nodeid", *id);
+	return err ? err : put_number(OWN_COMM, "local", 1);
 }
 
 /*
@@ -238,6 +239,27 @@ static void forget_others(unsigned long id)
 		closedir(dir);
 }
 
+/*
+ * Linux 7.2 removes a member only if its configuration says that the node went. A dlm_controld that
+ * ended has taken that along. Therefore all small numbers go again; a number that no member has
+ * does not matter.
+ */
+static void let_others_go(const char *path, unsigned long own)
+{
+	char node[224];
+
+	snprintf(node, sizeof(node), "%s/nodes/%lu/release_recover", path, own);
+	for (unsigned long id = 1; !access(node, F_OK) && id <= IDS_TRIED; id++) {
+		char other[208];
+
+		snprintf(other, sizeof(other), "%s/nodes/%lu", path, id);
+		if (id == own || mkdir(other, 0755))
+			continue;
+		put_number(other, "nodeid", id);
+		rmdir(other);
+	}
+}
+
 static int only_member(const char *lockspace)
 {
 	char path[160], node[192];
@@ -257,7 +279,10 @@ static int only_member(const char *lockspace)
 	}
 	snprintf(node, sizeof(node), "%s/nodes/%lu", path, id);
 	err = err ? err : make_dir(node);
-	return err ? err : put_number(node, "nodeid", id);
+	err = err ? err : put_number(node, "nodeid", id);
+	if (!err)
+		let_others_go(path, id);
+	return err;
 }
 
 void glock__cluster_tidy(const char *lockspace)
@@ -266,7 +291,7 @@ void glock__cluster_tidy(const char *lockspace)
 	char path[160], node[192];
 
 	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
-	if (access(COMMS "/glock", F_OK) || !access(path, F_OK))
+	if (access(OWN_COMM, F_OK) || !access(path, F_OK))
 		return;
 	snprintf(path, sizeof(path), SPACES "/%s", lockspace);
 	glock__cluster_members(lockspace, &nodes);
@@ -275,7 +300,7 @@ void glock__cluster_tidy(const char *lockspace)
 		rmdir(node);
 	}
 	rmdir(path);
-	rmdir(COMMS "/glock");
+	rmdir(OWN_COMM);
 }
 
 bool glock__cluster_device(const char *name, char path[GLOCK__CLUSTER_DEVICE])
