@@ -93,13 +93,13 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 		struct hold h;
 		int err;
 
-		if (!(slot->tables >> i & 1))
+		if (!(atom_load32(&slot->tables) >> i & 1))
 			continue;
 		err = glock__local_take_made(l, i, patience, &h);
 		if (err != -EBUSY && (err || purge_table(&h, node, patience)))
-			atom_store32(&slot->tables, slot->tables & ~(1u << i));
+			atom_store32(&slot->tables, atom_load32(&slot->tables) & ~(1u << i));
 	}
-	return !(slot->tables & ALL_TABLES);
+	return !(atom_load32(&slot->tables) & ALL_TABLES);
 }
 
 void glock__local_ring_all(struct local *l)
