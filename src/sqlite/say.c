@@ -119,7 +119,7 @@ static void say_reason(int code, const char *why)
 void say_because(int code, const char *path, const char *what, const char *why)
 {
 	size_t len = strlen(path), from = len > PATH_SHOWN ? len - PATH_SHOWN : 0;
-	char text[SAY_SIZE], reason[SAY_SIZE];
+	char text[2 * SAY_SIZE], reason[SAY_SIZE];
 
 	snprintf(reason, sizeof(reason), "%s", why);
 	glock__clean(reason, strlen(reason));
