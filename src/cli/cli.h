@@ -52,9 +52,6 @@ void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *ar
 
 /* ---- users.c: the users of a lock ---- */
 
-/* Writes the name of a user, or the number. Returns buf. */
-const char *user_name(uid_t uid, char *buf, size_t size);
-
 /* The processes of a space that wait. They are counted at the first question. */
 struct waits {
 	const struct glock__find_spaces *found;

@@ -66,9 +66,9 @@ static struct counts count_node(struct waits *waits, const struct glock__found_n
 static void print_text(const struct glock__found_space *space, const struct glock__found_node *node,
 		       const struct counts *c, int64_t now)
 {
-	char owner[64], name[64], oldest[32] = "-", why[128];
+	const char *owner = glock__user_name(node ? node->uid : space->uid);
+	char name[64], oldest[32] = "-", why[128];
 
-	user_name(node ? node->uid : space->uid, owner, sizeof(owner));
 	if (!node) {
 		printf("%-20s %-7s %-10s %-24s%s%s\n", space->name, space->lockman, owner, "-",
 		       space->other_version || space->error ? " " : "",
@@ -104,7 +104,8 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
 		      "lockman", space->lockman, "path",
 		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
-	char name[64], why[128], user[64];
+	const char *user;
+	char name[64], why[128];
 	int error = node ? c->error : space->error;
 
 	if (o && space->other_version)
@@ -115,7 +116,7 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 		node_name(node, name, sizeof(name));
 		json_object_set_new(o, "node", json_text(name, strlen(name)));
 		json_object_set_new(o, "pid", json_integer(node->pid));
-		user_name(node->uid, user, sizeof(user));
+		user = glock__user_name(node->uid);
 		json_object_set_new(o, "user", json_text(user, strlen(user)));
 		json_object_set_new(o, "job",
 				    *c->job ? json_text(c->job, strlen(c->job)) : json_null());

@@ -194,14 +194,14 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
 	const struct glock__segment_head *head = glock__peek_head(p->how.peek);
-	char letters[GLOCK__LETTERS], user[64];
+	const char *user = glock__user_name(p->found->uid);
+	char letters[GLOCK__LETTERS];
 	json_t *o = json_object(), *holders;
 	bool ok;
 
 	glock__flag_letters(letters, p->o->format, gl->r.flags & GLOCK__PEEK_FLAGS);
 	stat_set(o, "node", json_text(p->node, strlen(p->node)));
 	stat_set(o, "pid", json_integer(head->pid));
-	user_name(p->found->uid, user, sizeof(user));
 	stat_set(o, "user", json_text(user, strlen(user)));
 	set_number(o, "type", gl->r.type);
 	stat_set(o, "type_name",

@@ -6,29 +6,10 @@
 
 #include "cli.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-const char *user_name(uid_t uid, char *buf, size_t size)
-{
-	static uid_t last = (uid_t)-1;
-	static char name[64];
-	const struct passwd *pw;
-
-	if (uid != last) { /* thousands of lines may have the same user */
-		pw = getpwuid(uid);
-		if (pw)
-			snprintf(name, sizeof(name), "%s", pw->pw_name);
-		else
-			snprintf(name, sizeof(name), "%u", (unsigned int)uid);
-		last = uid;
-	}
-	snprintf(buf, size, "%s", name);
-	return buf;
-}
 
 bool is_job(const struct glock__segment_holder *h)
 {
@@ -119,9 +100,8 @@ const char *job_text(char *buf, size_t size, struct waits *w, const struct glock
 {
 	bool waits = h->flags & GLOCK__H_WAIT;
 	double s = 1e-9 * (double)(now_ns() - (waits ? h->asked : h->granted));
-	char user[64];
+	const char *user = glock__user_name(node->uid);
 
-	user_name(node->uid, user, sizeof(user));
 	if (waits)
 		snprintf(buf, size, "%s waits for %.1f s", user, s);
 	else
@@ -204,7 +184,6 @@ void say_others(struct glock_space *space)
 {
 	const char *path = space_path(space);
 	struct glock__find_spaces s;
-	char user[64];
 
 	if (!path)
 		return;
@@ -215,8 +194,7 @@ void say_others(struct glock_space *space)
 			complain(
 			    "user %s has a space %s, too (%s); these locks do not exclude each "
 			    "other; --group names a group that shares one space",
-			    user_name(s.spaces[i].uid, user, sizeof(user)), space->name,
-			    s.spaces[i].path);
+			    glock__user_name(s.spaces[i].uid), space->name, s.spaces[i].path);
 	glock__found_free(&s);
 }
 

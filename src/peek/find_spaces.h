@@ -128,4 +128,7 @@ int glock__found_demote(const struct glock__found_space *space,
  */
 int glock__found_remove(const struct glock__found_space *space);
 
+/* Returns the name of a user, or the number. It is valid until the thread asks for another user. */
+const char *glock__user_name(uid_t uid);
+
 #endif

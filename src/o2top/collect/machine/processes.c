@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,24 +265,6 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 	return !ferror(f);
 }
 
-/* Returns the name of a user, or the number. */
-static const char *user_of(uid_t uid)
-{
-	static _Thread_local uid_t last = (uid_t)-1;
-	static _Thread_local char name[32];
-	const struct passwd *pw;
-
-	if (uid == last)
-		return name;
-	pw = getpwuid(uid);
-	if (pw)
-		snprintf(name, sizeof(name), "%s", pw->pw_name);
-	else
-		snprintf(name, sizeof(name), "%u", (unsigned int)uid);
-	last = uid;
-	return name;
-}
-
 /* Prints a process's part of a space into memory, to be read from there. */
 static int print_node(const struct process *one, const struct glock__found_node *part,
 		      struct glock__peek *peek, int *fd)
@@ -300,7 +281,7 @@ static int print_node(const struct process *one, const struct glock__found_node 
 			close(*fd);
 		return err;
 	}
-	fprintf(f, "N 1 %ld [%s] %s\n", (long)one->pid, part->command, user_of(part->uid));
+	fprintf(f, "N 1 %ld [%s] %s\n", (long)one->pid, part->command, glock__user_name(part->uid));
 	p.f = f;
 	err = glock__peek_read(peek, print_glock, &p, NULL);
 	err = p.over ? -EDQUOT : err;
