@@ -4,6 +4,7 @@
  *
  * A child takes the lock and stays. The command itself ends once the child has the lock.
  */
+#include "base/proc.h"
 #include "run.h"
 
 #include <errno.h>
@@ -25,18 +26,7 @@ enum { FIRST_FD = STDERR_FILENO + 1 };
 static const struct option longs[] = {
     {"pid", required_argument, NULL, OPT_PID},
     {"print", no_argument, NULL, OPT_PRINT},
-    {"shared", no_argument, NULL, 's'},
-    {"exclusive", no_argument, NULL, 'x'},
-    {"nb", no_argument, NULL, 'n'},
-    {"nonblock", no_argument, NULL, 'n'},
-    {"wait", required_argument, NULL, 'w'},
-    {"timeout", required_argument, NULL, 'w'},
-    {"conflict-exit-code", required_argument, NULL, 'E'},
-    {"cached-exit-code", required_argument, NULL, OPT_CACHED},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"group", required_argument, NULL, OPT_GROUP},
-    {"lockman", required_argument, NULL, OPT_LOCKMAN},
-    {"help", no_argument, NULL, 'h'},
+    RUN_LONGS,
     {0},
 };
 
@@ -74,17 +64,10 @@ static int hold_parse(struct hold *h, int argc, char **argv)
 /* Names the process, as others see it. */
 static void name_process(struct hold *h)
 {
-	char path[32], *end;
-	FILE *f;
+	struct glock__proc proc;
+	const char *comm = glock__proc_read(h->pid, &proc) ? "process" : proc.comm;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)h->pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(h->command, 16, f))
-		strcpy(h->command, "process");
-	if (f)
-		fclose(f);
-	end = h->command + strcspn(h->command, "\n");
-	snprintf(end, sizeof(h->command) - (size_t)(end - h->command), " %d", (int)h->pid);
+	snprintf(h->command, sizeof(h->command), "%s %d", comm, (int)h->pid);
 	run_set_command(&h->run, h->command);
 }
 
@@ -175,18 +158,8 @@ const struct command cmd_hold = {
     .what = "Takes a lock, and keeps it as long as another process lives.",
     .help =
 	"      --pid PID             the process (default: the parent, which may be a shell)\n"
-	"      --print               print the process that keeps the lock; to unlock, kill it\n"
-	"  -x, -e, --exclusive       no other process may have the lock (default)\n"
-	"  -s, --shared              other processes may have the lock shared, too\n"
-	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"
-	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"
-	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"
-	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n"
-	"                            is known (default: as -E)\n"
-	"      --verbose             print the time until the lock, or why there is no lock\n"
-	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n"
-	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
-	"\n"
+	"      --print               print the process that keeps the lock; to unlock, kill "
+	"it\n" RUN_HELP_LOCK RUN_HELP_SPACE "\n"
 	"A process in the background keeps the lock. If it is killed, the lock is free.\n"
 	"\n"
 	"Exit status: 0 the lock is held. If -n or -w gets no lock: 1, or N of -E. 66 also stands\n"

@@ -27,22 +27,11 @@
 enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
-    {"shared", no_argument, NULL, 's'},
-    {"exclusive", no_argument, NULL, 'x'},
-    {"nb", no_argument, NULL, 'n'},
-    {"nonblock", no_argument, NULL, 'n'},
-    {"wait", required_argument, NULL, 'w'},
-    {"timeout", required_argument, NULL, 'w'},
-    {"conflict-exit-code", required_argument, NULL, 'E'},
-    {"cached-exit-code", required_argument, NULL, OPT_CACHED},
+    RUN_LONGS,
     {"close", no_argument, NULL, 'o'},
     {"no-fork", no_argument, NULL, 'F'},
     {"unlock", no_argument, NULL, 'u'},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"lockman", required_argument, NULL, OPT_LOCKMAN},
-    {"group", required_argument, NULL, OPT_GROUP},
     {"version", no_argument, NULL, 'V'},
-    {"help", no_argument, NULL, 'h'},
     {0},
 };
 
@@ -286,21 +275,12 @@ const struct command cmd_run = {
     .what = "Runs a command under a lock, as flock(1) does.",
     .help =
 	"  SPACE                     a lock space; glock makes it if it does not exist\n"
-	"  NAME                      any text, or TYPE:NUMBER for the glock of that number\n"
-	"  -x, -e, --exclusive       no other process may have the lock (default)\n"
-	"  -s, --shared              other processes may have the lock shared, too\n"
-	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"
-	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"
-	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"
-	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n"
-	"                            is known (default: as -E)\n"
+	"  NAME                      any text, or TYPE:NUMBER for the glock of that "
+	"number\n" RUN_HELP_LOCK
 	"  -o, --close               children that outlive CMD do not keep the lock;\n"
 	"                            if glock is killed, CMD is killed as well\n"
 	"  -F, --no-fork             become CMD instead of starting it\n"
-	"  -c, --command COMMAND     run COMMAND with $SHELL\n"
-	"      --verbose             print the time until the lock, or why there is no lock\n"
-	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n"
-	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
+	"  -c, --command COMMAND     run COMMAND with $SHELL\n" RUN_HELP_SPACE
 	"  -V, --version             print the version\n"
 	"\n"
 	"CMD and its children keep the lock until the last of them ends, also if glock is killed.\n"

@@ -32,6 +32,32 @@ struct run {
 
 enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
 
+/* The long options of both commands, and the help on them. */
+#define RUN_LONGS                                                                              \
+	{"shared", no_argument, NULL, 's'}, {"exclusive", no_argument, NULL, 'x'},             \
+	    {"nb", no_argument, NULL, 'n'}, {"nonblock", no_argument, NULL, 'n'},              \
+	    {"wait", required_argument, NULL, 'w'}, {"timeout", required_argument, NULL, 'w'}, \
+	    {"conflict-exit-code", required_argument, NULL, 'E'},                              \
+	    {"cached-exit-code", required_argument, NULL, OPT_CACHED},                         \
+	    {"verbose", no_argument, NULL, OPT_VERBOSE},                                       \
+	    {"group", required_argument, NULL, OPT_GROUP},                                     \
+	    {"lockman", required_argument, NULL, OPT_LOCKMAN},                                 \
+	{                                                                                      \
+		"help", no_argument, NULL, 'h'                                                 \
+	}
+#define RUN_HELP_LOCK                                                                           \
+	"  -x, -e, --exclusive       no other process may have the lock (default)\n"            \
+	"  -s, --shared              other processes may have the lock shared, too\n"           \
+	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"                \
+	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"          \
+	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"     \
+	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n" \
+	"                            is known (default: as -E)\n"
+#define RUN_HELP_SPACE                                                                           \
+	"      --verbose             print the time until the lock, or why there is no lock\n"   \
+	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n" \
+	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
+
 /* Begins with the defaults of the options. */
 void run_init(struct run *r);
 /* Takes an option of both commands. Returns -1 to go on, else the exit status. */

@@ -135,8 +135,11 @@ class Tree:
             self.words.update(re.findall(r"\w+", code))
 
     def options_of(self, path):
+        """Returns the options of a source: those that its text has, and the tables in headers of its folder."""
         text = self.texts.get(path, "")
-        return {"--" + name for name in re.findall(r'\{"([a-z0-9-]+)", ', text)} | set(OPTION.findall(text))
+        headers = [self.texts.get(os.path.join(os.path.dirname(path), name), "")
+                   for name in re.findall(r'^#include "(\w+\.h)"', text, re.M)]
+        return {"--" + name for name in re.findall(r'\{"([a-z0-9-]+)", ', "".join([text, *headers]))} | set(OPTION.findall(text))
 
     def options_in(self, name):
         """Returns the options in the text of the scripts of this name."""
