@@ -210,6 +210,15 @@ static inline bool scan_i32(struct scan *s, int32_t *out)
 	return true;
 }
 
+/* Reads n numbers with commas between them. Returns false if there are fewer. */
+static inline bool scan_numbers(struct scan *s, int32_t *out, int n)
+{
+	for (int i = 0; i < n; i++)
+		if ((i && !scan_char(s, ',')) || !scan_i32(s, &out[i]))
+			return false;
+	return true;
+}
+
 /* The value of each character as a hexadecimal digit, plus one; 0 for no digit. */
 static const uint8_t scan_hex_digits[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,

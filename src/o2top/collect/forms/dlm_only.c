@@ -191,15 +191,6 @@ static void take_lkb(struct resource *r, struct scan *s)
 	}
 }
 
-/* Reads n numbers with commas between them. */
-static bool scan_numbers(struct scan *s, int32_t *out, int n)
-{
-	for (int i = 0; i < n; i++)
-		if ((i && !scan_char(s, ',')) || !scan_i32(s, &out[i]))
-			return false;
-	return true;
-}
-
 /* Takes "version, queue, mode, mode of the conversion, node". */
 static void take_o2dlm_lock(struct resources *all, struct scan *s)
 {

@@ -9,15 +9,6 @@
 
 #include <string.h>
 
-/* Reads n numbers after the colon, with commas between them. Returns false if there are fewer. */
-static bool scan_numbers(struct scan *s, int32_t *out, int n)
-{
-	for (int i = 0; i < n; i++)
-		if ((i && !scan_char(s, ',')) || !scan_i32(s, &out[i]))
-			return false;
-	return true;
-}
-
 static const char *parse_name(struct o2dlm_line *out, const char *name, size_t len)
 {
 	struct ocfs2_name n;
