@@ -112,6 +112,15 @@ bool is_biased(const struct glock_holder *gh)
 	return gh_state(gh_of(gh)) & GLOCK__H_BIASED;
 }
 
+bool with_bias(void)
+{
+	if (!glock_supports("biased")) {
+		printf("1..0 # skip: no membarrier(2), or ThreadSanitizer\n");
+		return false;
+	}
+	return !setenv("GLOCK_BIAS_AFTER", "1", 1);
+}
+
 unsigned int bias_of(struct glock *gl)
 {
 	unsigned int bias;

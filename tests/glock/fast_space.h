@@ -38,6 +38,8 @@ int get_bias(struct glock *gl, enum glock_mode mode);
 
 /* Demands the glock for another node. */
 void demand(struct glock *gl, int dlm_mode);
+/* Lets each word get a bias soon. Returns false if there is no bias, and skips the tests. */
+bool with_bias(void);
 /* Runs fn in a thread and waits for its end. */
 void on_thread(void *(*fn)(void *), void *arg);
 /* Lets the holder go in another thread. Returns the result of glock_dq(). */

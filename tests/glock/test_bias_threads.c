@@ -238,10 +238,5 @@ int main(void)
 	    FAST_TEST(bias_after_a_fork),
 	};
 
-	if (!glock_supports("biased")) {
-		printf("1..0 # skip: no membarrier(2), or ThreadSanitizer\n");
-		return 0;
-	}
-	setenv("GLOCK_BIAS_AFTER", "1", 1);
-	return RUN_TESTS(tests);
+	return with_bias() ? RUN_TESTS(tests) : 0;
 }
