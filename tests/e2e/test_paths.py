@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # test_paths.py - tests paths of inodes: asks the agent like a viewer, about files made here.
 
+import contextlib
 import json
 import os
 import re
@@ -258,24 +259,37 @@ def test_only_a_cluster_file_system_is_searched(folder):
             assert agent.found(f"{folder}/mnt", f"{inode}:0:0:{ASKED}") == [f"{folder}/mnt/secret"]
 
 
+@contextlib.contextmanager
+def beside_another_mount(folder, *command, stdin=None):
+    """A process with another mount at srv, and payroll.db of it as descriptor 3. It runs the command, which prints an
+    inode. Gives the process, an agent that sees it, and the inode, or None without mount namespaces."""
+    fake = f"{folder}/srv/payroll.db"
+    script = f'mount -t tmpfs none {folder}/srv && : >{fake} && exec 3<{fake} && exec "$@"'
+    with subprocess.Popen(["unshare", "-m", "sh", "-c", script, "sh", *command], stdin=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as other:
+        try:
+            inode = other.stdout.readline().strip()
+            if not inode:
+                yield None
+                return
+            proc = proc_of(folder, f"{folder}/srv")
+            os.symlink(f"/proc/{other.pid}", f"{proc}/{other.pid}")
+            with Agent(O2TOP_PROC=proc) as agent:
+                yield other, agent, inode
+        finally:
+            other.kill()
+
+
 def test_a_path_of_another_mount_is_no_path(folder):
     """A process in a mount namespace of its own has any file at a path of the cluster file system."""
     make(folder, "srv/x")
     fake = f"{folder}/srv/payroll.db"
-    tmpfs = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder}/srv && : >{fake} && exec 3<{fake} && '
-             f'stat -c %i {fake} && exec sleep 1000']
-    with subprocess.Popen(tmpfs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
-        try:
-            inode = other.stdout.readline().strip()
-            if not inode:
-                return "SKIP needs a mount namespace"
-            proc = proc_of(folder, f"{folder}/srv")
-            os.symlink(f"/proc/{other.pid}", f"{proc}/{other.pid}")
-            with Agent(O2TOP_PROC=proc) as agent:
-                assert os.readlink(f"/proc/{other.pid}/fd/3") == fake
-                assert not agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED}")
-        finally:
-            other.kill()
+    with beside_another_mount(folder, "sh", "-c", f"stat -c %i {fake} && exec sleep 1000") as there:
+        if not there:
+            return "SKIP needs a mount namespace"
+        other, agent, inode = there
+        assert os.readlink(f"/proc/{other.pid}/fd/3") == fake
+        assert not agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED}")
     return None
 
 
@@ -290,22 +304,13 @@ while True:
 def test_a_descriptor_that_changes_is_no_path(folder):
     """A process changes a descriptor between its own file here, and a file of another mount at another path."""
     make(folder, "srv/mine")
-    fake = f"{folder}/srv/payroll.db"
-    two = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder}/srv && : >{fake} && exec 3<{fake} && exec "$0" -c "$1"',
-           sys.executable, TOGGLE]
     with open(f"{folder}/srv/mine", encoding="utf-8") as mine, \
-            subprocess.Popen(two, stdin=mine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
-        try:
-            inode = other.stdout.readline().strip()
-            if not inode:
-                return "SKIP needs a mount namespace"
-            proc = proc_of(folder, f"{folder}/srv")
-            os.symlink(f"/proc/{other.pid}", f"{proc}/{other.pid}")
-            with Agent(O2TOP_PROC=proc) as agent:
-                found = {path for _ in range(500) for path in agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED | LINKS}")}
-                assert found == {f"{folder}/srv/mine"}, found
-        finally:
-            other.kill()
+            beside_another_mount(folder, sys.executable, "-c", TOGGLE, stdin=mine) as there:
+        if not there:
+            return "SKIP needs a mount namespace"
+        _, agent, inode = there
+        found = {path for _ in range(500) for path in agent.paths(f"{folder}/srv", f"{inode}:0:0:{ASKED | LINKS}")}
+        assert found == {f"{folder}/srv/mine"}, found
     return None
 
 
