@@ -305,7 +305,7 @@ static void an_ended_process_is_no_recoverer(void **state)
 }
 
 /* No survivor can recover. So no process waits for a recovery. */
-static void nobody_can_recover(void **state)
+static void no_process_can_recover(void **state)
 {
 	(void)state;
 	begin(&a, "recover");
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    TEST(one_survivor_recovers),         TEST(who_names_a_recoverer_dies),
 	    TEST(who_has_recovered_dies),        TEST(a_stopped_one_is_named),
-	    TEST(a_try_is_refused_meanwhile),    TEST(nobody_can_recover),
+	    TEST(a_try_is_refused_meanwhile),    TEST(no_process_can_recover),
 	    TEST(recovered_after_a_restart),     TEST(the_recoverer_is_of_an_older_node),
 	    TEST(a_later_node_ends_no_recovery), TEST(an_ended_process_is_no_recoverer),
 	};
