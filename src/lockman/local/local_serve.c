@@ -307,7 +307,7 @@ static void *service_thread(void *arg)
 
 	glock__local_poll(l); /* a recovery may be going on */
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
-		int64_t now;
+		int64_t now, look;
 		bool shortly;
 
 		if (is_rung(l->slot) || __atomic_load_n(&l->deferred_tables, __ATOMIC_RELAXED))
@@ -317,8 +317,11 @@ static void *service_thread(void *arg)
 		check_file(l, now);
 		if (on_guard(l) && glock__local_watch(l))
 			glock__local_poll(l);
-		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0,
-			      now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS), !shortly);
+		/* Another thread may have looked for the file since the last sleep. */
+		look = __atomic_load_n(&l->looked, __ATOMIC_RELAXED) + IDLE_SLEEP_NS;
+		if (shortly || look <= now)
+			look = now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, look, !shortly);
 	}
 	return NULL;
 }
