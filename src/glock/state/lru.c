@@ -145,9 +145,12 @@ void glock__lru_unlink(struct glock *gl)
 
 /* ---- giving back ---- */
 
+enum { HEADS = 16 }; /* glocks at the head whose locks are tried */
+
 /*
- * Returns the glock at the head, locked. Returns NULL if the list is empty, or if another thread
- * has the lock of the glock. In the second case *next is the time to look again.
+ * Returns the first glock whose lock is free, locked: a thread that is preempted with the lock of
+ * the head keeps the others not back. Returns NULL if the list is empty, or if other threads have
+ * the locks. If one has, *next is the time to look again.
  */
 static struct glock *lock_first(struct glock_space *space, int64_t *next)
 {
@@ -155,9 +158,9 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 
 	glock__lock_take(&space->lru.lock);
 	gl = glock__at(space, space->lru.first);
-	if (gl && !glock__lock_try(&gl->lock)) {
+	for (int i = 1; gl && !glock__lock_try(&gl->lock); i++) {
 		*next = glock__now(space) + 1000000;
-		gl = NULL;
+		gl = i < HEADS ? glock__at(space, gl->lru_next) : NULL;
 	}
 	glock__lock_drop(&space->lru.lock);
 	if (gl)
@@ -181,7 +184,7 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 		is_idle = gl->flags & GLOCK__F_LRU;
 		idle = is_idle ? idle_for(gl, gl_now(gl)) : 0;
 		if (is_idle && (!age || idle < age) && glock__lru_count(space) <= keep) {
-			if (age)
+			if (age && gl_now(gl) + age - idle < *next)
 				*next = gl_now(gl) + age - idle;
 			gl_unlock(gl);
 			return NULL;
