@@ -51,6 +51,8 @@ def check_code(program, code):
            code)
 
 
+# Promises: Cache one file in 40 lines: "The program adds", "Start several processes", "A process
+# reads".
 def check_command(command, expected, env):
     got = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE, cwd=env["HOME"],
                          stderr=subprocess.STDOUT, text=True, timeout=120, check=False)

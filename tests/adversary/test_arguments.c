@@ -30,6 +30,7 @@ static void opens(const char *name)
 	SAME(glock_space_close(space), 0);
 }
 
+/* Promises: glock_space_open: "Opens the space", "-EINVAL name or". */
 static void names(void)
 {
 	char name[80];
@@ -94,6 +95,10 @@ static void names_differ(void)
 	(offsetof(struct type, last) + sizeof(((struct type){.size = 0}).last))
 
 /* Sizes of options of a program without care, of the first version and of a newer program. */
+/*
+ * Promises: glock_supports: "A member that the library"; glock_space_open: "options may be",
+ * "-E2BIG a struct".
+ */
 static void sizes(void)
 {
 	struct {
@@ -123,6 +128,7 @@ static void sizes(void)
 	SAME(glock_space_close(space), 0);
 }
 
+/* Promises: glock_space_open: "-EPROTONOSUPPORT no such", "-EINVAL name or". */
 static void odd_options(void)
 {
 	struct glock_space *space;
@@ -143,6 +149,10 @@ static void odd_options(void)
 }
 
 /* The errors of a directory and of a group that glock.h names. */
+/*
+ * Promises: group: "-EINVAL if there"; glock_space_open: "-ENOTDIR, -ELOOP what", "-ENAMETOOLONG
+ * the path", "-EOPNOTSUPP the file".
+ */
 static void directories(void)
 {
 	static char too_long[3500];
@@ -177,6 +187,10 @@ static int type_as(struct glock_type_options type)
 		.size = sizeof(struct glock_type_options), __VA_ARGS__ \
 	}
 
+/*
+ * Promises: glock_type: "Numbers from GLOCK_TYPE_OWN"; glock_ops: "Each may be"; hold_max: "Below
+ * 0: -EINVAL".
+ */
 static void odd_types(void)
 {
 	struct glock_ops ops = {.size = sizeof(ops)};
@@ -254,6 +268,7 @@ static int th_of_inodes(struct glock *of, enum glock_mode to, unsigned int sync)
 }
 
 /* One type has an operation. The operation runs for no other type. */
+/* Promises: glock_ops: "Each may be"; types: "types without an". */
 static void types_without_an_entry(void)
 {
 	const struct glock_ops ops = {.size = sizeof(ops), .xmote_th = th_of_inodes};
@@ -286,6 +301,7 @@ static int take(struct glock *gl, enum glock_mode mode)
 }
 
 /* A type of the program has the values of its entry. GFS2's types have their own values. */
+/* Promises: GLOCK_OPS_RECUR: "one owner may"; name: "Only for the"; modes: "1 << GLOCK_SH". */
 static void values_of_entries(void)
 {
 	const struct glock_type_options types[] = {
@@ -311,6 +327,7 @@ static void values_of_entries(void)
 	SAME(glock_space_close(space), 0);
 }
 
+/* Promises: glock_get: "-EINVAL no such"; glock_type_of: "Return type and". */
 static void types_that_are_not(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -334,6 +351,11 @@ static void types_that_are_not(void)
 
 /*
  * Every mode with every set of flags gives a result of the header's list. No holder is ever lost.
+ */
+/*
+ * Promises: What to know before using it: "Functions that can"; glock_holder_init: "glock_nq()
+ * reports a"; glock_nq: "-EINVAL mode, flags", "After an error"; glock_poll: "Returns 1 if";
+ * glock_valid: "Returns 1 if".
  */
 static void modes_and_flags(void)
 {
@@ -393,6 +415,11 @@ static void modes_and_flags(void)
 }
 
 /* A holder that was never asked for, was dropped, or failed. */
+/*
+ * Promises: What to know before using it: "Functions that can"; glock_nq: "The program may";
+ * glock_dq: "-EINVAL the holder", "a holder that"; glock_wait: "-EINVAL the holder"; glock_token:
+ * "-EPERM not held"; glock_lvb_read: "-EPERM not held".
+ */
 static void holders_not_queued(void)
 {
 	static const struct glock_type_options type =
@@ -438,6 +465,10 @@ static void text(void *to, const char *text, size_t len)
 	*(size_t *)to += len;
 }
 
+/*
+ * Promises: glock_space_fd: "With GLOCK_SPACE_DISPATCH glock_space_fd()", "-EINVAL the library";
+ * glock_dump: "-EINVAL file or".
+ */
 static void dumps(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -455,6 +486,7 @@ static void dumps(void)
 	SAME(glock_space_close(space), 0);
 }
 
+/* Promises: glock_statistics: "-EINVAL: size, see". */
 static void statistics_sizes(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -477,6 +509,10 @@ static void statistics_sizes(void)
 	SAME(glock_space_close(space), 0);
 }
 
+/*
+ * Promises: GLOCK_VERSION: "of this header"; glock_version: "Returns the version"; glock_supports:
+ * "Returns 1 if", "(cached locks without", "An unknown name", "At once; also".
+ */
 static void features(void)
 {
 	CHECK(glock_version() >= GLOCK_VERSION);

@@ -44,6 +44,21 @@ static void uses_a_lock(struct glock_holder *held)
  * Another node keeps gl the whole time. A function that waited for it would never return, so the
  * alarm ends the test. All calls together take some milliseconds.
  */
+/*
+ * Promises: What to know before using it: "At once The"; GLOCK_ASYNC: "return at once";
+ * GLOCK_TRY_CACHED: "not of GFS2"; glock_version: "At once"; glock_supports: "At once; also";
+ * glock_space_fd: "At once, except", "-EINVAL the library"; glock_shrink: "At once, because";
+ * glock_get: "At once; asks"; glock_put: "At once"; glock_type_of: "At once, in"; glock_set_object:
+ * "Attach an object", "At once, in"; glock_nodes: "At once; with"; glock_space_identity: "At once";
+ * glock_holder_init: "At once"; glock_nq: "With ASYNC and", "No try waits", "At once", "TRY_CACHED,
+ * TRY_1CB: it"; glock_dq: "At once, except"; glock_holder_idle: "At once"; glock_poll: "At once,
+ * from"; glock_cancel: "At once; but"; glock_valid: "At once"; glock_downgrade: "At once";
+ * glock_token: "At once"; glock_owner_died: "At once"; glock_of: "Return the glock", "At once";
+ * glock_notifier_open: "At once"; glock_notifier_fd: "At once"; glock_notifier_next: "At once, in";
+ * glock_holder_notify: "At once"; glock_nq_m: "At once, except"; glock_lvb_read: "At once";
+ * glock_statistics: "At once"; glock_count_uses: "At once"; glock_holders: "At once"; glock_dump:
+ * "At once, except".
+ */
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;

@@ -195,6 +195,11 @@ static void *looks(void *arg)
 }
 
 /* Each operation makes all these calls. */
+/*
+ * Promises: Callbacks: "callback, demote_ok, dump, pages and lost run on", "In these operations";
+ * glock_space_close: "-EDEADLK called from"; glock_type_of: "At once, in"; glock_wait: "-EDEADLK it
+ * would"; glock_dq: "-EBUSY called in".
+ */
 static void calls_back(void)
 {
 	struct glock_holder gh;
@@ -227,6 +232,7 @@ static void calls_back(void)
 }
 
 /* The error of an operation is the request's result. The next request may succeed. */
+/* Promises: xmote_bh: "An error fails"; glock_nq: "The error of", "or the error". */
 static void failures(void)
 {
 	struct glock_holder gh;

@@ -25,6 +25,10 @@ static void dies_holding(void *arg)
  * The next holders are told of a death in EX, until a holder writes a value again. They are not
  * told of a death in SH.
  */
+/*
+ * Promises: glock_token: "The number is", "Deaths, restarts and"; glock_owner_died: "Returns 1 if",
+ * "Once a holder"; glock_lvb_read: "-ENODATA no value", "The next write".
+ */
 static void deaths(void)
 {
 	struct glock_holder gh;
@@ -143,6 +147,7 @@ static void recover_named(void *arg, const struct glock_node *dead)
 }
 
 /* The death is of a member that glock_nodes() named before. A later process is another member. */
+/* Promises: recover: "`dead` has the"; id: "of no other". */
 static void recovery_names_the_node(void)
 {
 	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
@@ -194,6 +199,7 @@ static void is_alone(void *dies)
 }
 
 /* No member has the id of an earlier one, also if the space had no members in between. */
+/* Promises: id: "of no other". */
 static void one_member_after_the_other(void)
 {
 	uint64_t id[6];
@@ -209,6 +215,7 @@ static void one_member_after_the_other(void)
 	}
 }
 
+/* Promises: recover: "Called once for", "One living process", "The function may". */
 static void recovery(void)
 {
 	struct glock_holder gh;
@@ -251,6 +258,7 @@ static void wants_the_lock(void *waits)
 }
 
 /* Another process waits for the lock that is repaired. It asked before the recovery did. */
+/* Promises: recover: "The function may". */
 static void recovery_of_a_wanted_lock(void)
 {
 	/* A thread of a child may get the number of its parent's. ThreadSanitizer ends then. */

@@ -45,6 +45,7 @@ static void dies_with_lock(void *arg)
 }
 
 /* A death is the parent's business. Its holder stands before a child of an operation, too. */
+/* Promises: fork: "Calls without an". */
 static void forked_after_a_death(void)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops),
@@ -72,6 +73,10 @@ static void forked_after_a_death(void)
 }
 
 /* In a child every call answers -ECHILD. Its calls and its end change nothing in the parent. */
+/*
+ * Promises: fork: "In a child", "Calls without an", "The exit of"; What to know before using it:
+ * "In a child"; glock_nq: "-ECHILD NOBLOCK: it".
+ */
 static void forked(void)
 {
 	struct glock_holder held, waiting, new, quick[2];
@@ -201,6 +206,7 @@ static void opens_and_works(void *arg)
 	end();
 }
 
+/* Promises: fork: "The exit of". */
 static void forks_at_work(void)
 {
 	crowd(opens_and_works, 2);
@@ -279,6 +285,7 @@ static void forks_callback(struct glock *of, enum glock_mode to, int remote)
  * A child of an operation uses a space of its own as any process does. The operations run on a
  * thread of the program, on one of the library, and under the spinlock.
  */
+/* Promises: fork: "A child may". */
 static void forks_in_operations(void)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops),
@@ -305,6 +312,7 @@ static void forking_log(void *arg, const char *message)
 }
 
 /* The log may fork, also while a space is opened. The child may open the same space. */
+/* Promises: fork: "A child may". */
 static void forks_in_log(void)
 {
 	struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
@@ -380,6 +388,7 @@ static void execs(void *arg)
 	_exit(127);
 }
 
+/* Promises: fork: "exec needs no". */
 static void exec_gives_back(void)
 {
 	struct glock_holder gh;

@@ -16,6 +16,7 @@ static char *heap_text(const char *text)
 }
 
 /* All memory of the options is overwritten and freed after the open. */
+/* Promises: glock_space_open: "Of options the". */
 static void options_are_not_kept(void)
 {
 	struct glock_space_options *o = calloc(1, sizeof(*o));
@@ -56,6 +57,10 @@ static int finds_object(struct glock *of)
 }
 
 /* The program has no reference any more. Operations still find the object of a cached lock. */
+/*
+ * Promises: glock_shrink: "At once, because"; glock_put: "A lock in"; glock_set_object: "Attach an
+ * object", "Callbacks find the", "At once, in".
+ */
 static void object_stays_while_cached(void)
 {
 	struct glock_holder gh;
@@ -95,6 +100,7 @@ static void print_and_call(void *to, const char *text, size_t len)
 	p->calls++;
 }
 
+/* Promises: glock_dump: "The function calls print". */
 static void print_may_call(void)
 {
 	struct calling_print p = {.calls = 0};
@@ -112,6 +118,7 @@ static void print_may_call(void)
 
 /* ---- flags and hold times ---- */
 
+/* Promises: GLOCK_NOPID: "a lock that"; GLOCK_CACHES_METADATA: "With NOPID a". */
 static void movable(void)
 {
 	struct glock_holder a, b, many[6];
@@ -139,6 +146,7 @@ static void movable(void)
 enum { HOLD_MS = 250 };
 
 /* Two nodes take turns. Each turn lasts for the hold time, which does not adapt. */
+/* Promises: hold: "any other value", "If these come". */
 static void hold_time_is_fixed(void)
 {
 	const struct glock_type_options type = {

@@ -74,6 +74,7 @@ static void exits(void)
 }
 
 /* The holder fails, the thread goes on, and the next holder runs the operation again. */
+/* Promises: glock_ops: "An operation must return", "If pthread_exit() or". */
 static void exit_in_instantiate(void)
 {
 	struct glock_holder gh;
@@ -100,6 +101,7 @@ static void exit_in_unlock(void)
 }
 
 /* The data stays dirty, as after any error of glock_sync(). */
+/* Promises: glock_ops: "If pthread_exit() or". */
 static void exit_in_sync(void)
 {
 	struct glock_holder gh;
@@ -134,11 +136,13 @@ static void withdraws_after(enum where here)
 	SAME(glock_space_close(space), here == IN_TH ? -EIO : 0);
 }
 
+/* Promises: glock_ops: "xmote_th and inval". */
 static void exit_in_xmote_th(void)
 {
 	withdraws_after(IN_TH);
 }
 
+/* Promises: glock_ops: "xmote_th and inval". */
 static void exit_in_inval(void)
 {
 	withdraws_after(IN_INVAL);
@@ -160,6 +164,7 @@ static void *locks(void *arg)
 }
 
 /* The operation runs to its end, and the thread is cancelled afterwards. */
+/* Promises: glock_ops: "During an operation". */
 static void cancel_in_instantiate(void)
 {
 	struct glock_holder gh;
@@ -183,6 +188,7 @@ static void jumps(void)
 }
 
 /* glock.h forbids this. The next call of the thread names the operation. */
+/* Promises: glock_ops: "A longjmp() must", "The log names". */
 static void jump_out_of_sync(void)
 {
 	struct glock_holder gh;
@@ -204,6 +210,7 @@ static void *jumps_and_ends(void *arg)
 	return arg;
 }
 
+/* Promises: glock_ops: "The log names". */
 static void jump_and_end(void)
 {
 	struct glock_holder gh;

@@ -44,6 +44,7 @@ static void *takes_many(void *arg)
 	return NULL;
 }
 
+/* Promises: glock_nq_m: "An owner that", "Waits for each", "After an error", "-EINVAL also: a". */
 static void many(void)
 {
 	struct glock_holder gh[20], other;
@@ -127,6 +128,10 @@ static void *other_way_round(void *arg)
 	return NULL;
 }
 
+/*
+ * Promises: glock_async_wait: "Waits for several", "-ESTALE: the wait", "All locks were", "Any
+ * other error".
+ */
 static void async_deadlocks(void)
 {
 	pthread_t t[2];
@@ -182,6 +187,11 @@ static void *waits_in_vain(void *arg)
 	return NULL;
 }
 
+/*
+ * Promises: glock_withdraw: "Withdraws this node", "All waiters get", "Every later glock_nq()", "A
+ * withdrawal is"; glock_nq: "-EIO the space"; glock_downgrade: "-EIO the lock"; glock_lvb_read:
+ * "-EIO the lock".
+ */
 static void withdrawn(void)
 {
 	struct glock_holder a, b;
@@ -262,6 +272,7 @@ static void invalidate(struct glock *g, unsigned int what)
 }
 
 /* A program that takes new locks all the time has at most a tenth more than cached_max cached. */
+/* Promises: cached_max: "While a tenth". */
 static void cached_max_holds(void)
 {
 	enum { MAX = 100, LOCKS = 3000 };
@@ -301,6 +312,7 @@ static void invalidate_locked(struct glock *g, unsigned int what)
 	pthread_mutex_unlock(&held_around);
 }
 
+/* Promises: cached_max: "This wait ends". */
 static void cached_max_waits_shortly(void)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .inval = invalidate_locked};
@@ -322,6 +334,10 @@ static void cached_max_waits_shortly(void)
 }
 
 /* A value returns after the lock was given back, as long as a reference exists. */
+/*
+ * Promises: GLOCK_OPS_LVB: "its glocks have"; glock_lvb_read: "Read and write", "The value lasts",
+ * "-EOPNOTSUPP the type".
+ */
 static void values(void)
 {
 	struct glock_holder gh;

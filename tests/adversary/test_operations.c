@@ -8,6 +8,9 @@
 
 /* ---- which thread ---- */
 
+/*
+ * Promises: Callbacks: "unlock runs in"; glock_ops: "unlock yes no"; glock_dq: "At once, except".
+ */
 static void unlock_runs_in_dq(void)
 {
 	struct glock_holder gh;
@@ -23,6 +26,10 @@ static void unlock_runs_in_dq(void)
 	end();
 }
 
+/*
+ * Promises: Callbacks: "callback, demote_ok, dump, pages and lost run on"; glock_ops: "lost
+ * sometimes yes"; glock_withdraw: "The lost operation".
+ */
 static void lost_runs_in_withdraw(void)
 {
 	struct glock_holder gh;
@@ -37,6 +44,11 @@ static void lost_runs_in_withdraw(void)
 }
 
 /* No operation runs, and no request is granted, before a thread dispatches. */
+/*
+ * Promises: Callbacks: "Operations of a", "with GLOCK_SPACE_DISPATCH, each"; GLOCK_SPACE_DISPATCH:
+ * "the program runs"; glock_space_fd: "glock_dispatch() does the", "Callbacks run in"; glock_nq:
+ * "The operations instantiate"; glock_poll: "With GLOCK_SPACE_DISPATCH the".
+ */
 static void dispatch_runs_all(void)
 {
 	struct glock_holder gh;
@@ -56,6 +68,7 @@ static void dispatch_runs_all(void)
 	end();
 }
 
+/* Promises: Callbacks: "glock_sync() calls xmote_th"; glock_ops: "xmote_th yes no". */
 static void sync_runs_on_its_caller(void)
 {
 	struct glock_holder gh;
@@ -75,6 +88,7 @@ static void sync_runs_on_its_caller(void)
 }
 
 /* After the close no thread is left that could call back. */
+/* Promises: glock_space_close: "After 0 or". */
 static void closed_for_good(void)
 {
 	struct glock_holder gh;
@@ -111,6 +125,7 @@ static void wrong_dump(struct glock *of, glock_print_fn *print, void *to)
 }
 
 /* A message about an operation has eight bytes of the name of the type. */
+/* Promises: name: "the library uses". */
 static void long_names(void)
 {
 	static const struct glock_ops wrong_ops = {.size = sizeof(wrong_ops), .dump = wrong_dump};
@@ -148,6 +163,10 @@ static int waits_in_th(struct glock *of)
 	return 0;
 }
 
+/*
+ * Promises: Callbacks: "glock_dq_wait(), glock_dispatch() and"; glock_space_close: "-EDEADLK called
+ * from"; glock_space_fd: "-EDEADLK called from"; glock_dq_wait: "-EDEADLK: called from".
+ */
 static void waits_in_operations(void)
 {
 	struct glock_holder gh;
@@ -201,6 +220,10 @@ static void calls_under_the_lock(struct glock *of)
 }
 
 /* Another node demands the lock, so that callback runs while this node holds it. */
+/*
+ * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "In the
+ * operations".
+ */
 static void under_the_lock(void)
 {
 	struct glock_space *second;
@@ -236,6 +259,7 @@ static int asks_while_closing(struct glock *of)
 	return 0;
 }
 
+/* Promises: glock_get: "-ESHUTDOWN the space"; glock_nq: "-ESHUTDOWN the space". */
 static void while_closing(void)
 {
 	struct glock_holder gh;

@@ -114,6 +114,7 @@ static void counts_in_threads(void *arg)
  * A value exists as long as a process has the lock. This process has the lock from before the count
  * until after it.
  */
+/* Promises: glock_lvb_read: "The next holder", "The value lasts". */
 static void values(void)
 {
 	struct glock_holder gh;
@@ -157,6 +158,7 @@ static void wait_stopped(pid_t pid)
 }
 
 /* Tries and deadlines do not depend on a stopped process, idle or holding. */
+/* Promises: glock_nq: "Waits for all". */
 static void stopped_holder(void)
 {
 	static const unsigned int how[] = {GLOCK_TRY_CACHED, GLOCK_TRY_1CB};
@@ -367,6 +369,7 @@ static void opens_and_closes(void *arg)
 	}
 }
 
+/* Promises: glock_space_close: "Gives all locks". */
 static void open_and_close(void)
 {
 	crowd(opens_and_closes, 6);

@@ -3,6 +3,7 @@
 #include "watched.h"
 
 /* The node notices within 2 seconds, although it asks for nothing. Its cache is dropped. */
+/* Promises: Files of "local": "The earlier processes", "From then on", "The work drops". */
 static void removed_file_drops_caches(void)
 {
 	struct glock_holder gh;
@@ -43,6 +44,7 @@ static int removes_in_th(struct glock *of)
 }
 
 /* The work is in an operation when the file goes. It drops the caches when the operation ends. */
+/* Promises: Files of "local": "If the work". */
 static void removed_file_while_in_an_operation(void)
 {
 	struct glock_holder gh;

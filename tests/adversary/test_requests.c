@@ -3,6 +3,7 @@
 #include "adversary.h"
 
 /* Which modes may be held together on one node? */
+/* Promises: GLOCK_NODE_SCOPE: "EX for several"; glock_nq: "There is no". */
 static void joins(void)
 {
 	struct glock_holder a, b;
@@ -25,6 +26,7 @@ static void joins(void)
 	end();
 }
 
+/* Promises: Deadlocks: "If an owner"; glock_holder_init: "If a coroutine". */
 static void twice(void)
 {
 	struct glock_holder a, b;
@@ -88,6 +90,10 @@ static void recursion(void)
 }
 
 /* The common case: a request without flags, of this thread, with the call site of the program. */
+/*
+ * Promises: glock_holder_init: "A request without"; glock_lock: "These are the", "glock_lock() is
+ * glock_holder_init()".
+ */
 static void lock_and_unlock(void)
 {
 	struct glock_holder_info info = {.size = sizeof(info)};
@@ -111,6 +117,7 @@ static void lock_and_unlock(void)
 }
 
 /* A holder whose reference was put keeps the space open, as a reference does. */
+/* Promises: glock_space_close: "-EBUSY glocks are". */
 static void close_with_a_holder(void)
 {
 	struct glock_holder gh;
@@ -132,6 +139,11 @@ static void close_with_a_holder(void)
 	}
 }
 
+/*
+ * Promises: glock_nq: "0 granted; with", "-ECANCELED glock_cancel() took", "The program may";
+ * glock_dq: "Lets the lock"; glock_poll: "Returns 1 if"; glock_wait: "Waits until the", "A deadline
+ * in", "Returns the result", "-ETIMEDOUT, -EINTR the"; glock_cancel: "Returns 0, or".
+ */
 static void deadlines(void)
 {
 	struct glock_holder a, b;
@@ -203,6 +215,10 @@ static void *release(void *arg)
 	return NULL;
 }
 
+/*
+ * Promises: Signals: "Waits go on"; glock_nq: "A signal does"; GLOCK_WAIT_INTR: "return -EINTR
+ * when"; glock_wait: "0: no deadline", "-ETIMEDOUT, -EINTR the".
+ */
 static void interrupted(void)
 {
 	struct glock_holder a, b;
@@ -272,6 +288,10 @@ static void *in_turn(void *arg)
 }
 
 /* Requests are granted in order. */
+/*
+ * Promises: glock_nq: "Requests are granted"; glock_downgrade: "Other requests of", "-EINVAL not
+ * held"; glock_of: "After a downgrade".
+ */
 static void fifo(void)
 {
 	struct glock_holder a, gh[QUEUE];
@@ -314,6 +334,10 @@ static void fifo(void)
 	end();
 }
 
+/*
+ * Promises: glock_downgrade: "Changes a holder", "-EBUSY the holder"; glock_token: "-EPERM not
+ * held".
+ */
 static void downgrades(void)
 {
 	struct glock_holder a, b;
@@ -380,6 +404,7 @@ static void *canceler(void *arg)
 	return NULL;
 }
 
+/* Promises: glock_wait: "Returns the result"; glock_cancel: "Takes a request", "Returns 0, or". */
 static void cancel_races(void)
 {
 	const int64_t until = now() + RACES_S * SECOND;

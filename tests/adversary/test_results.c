@@ -7,6 +7,7 @@
 /* ---- results that nothing else tests ---- */
 
 /* A lock manager without tokens, and a token of a lock that was lost. */
+/* Promises: glock_token: "Stores the number", "-EIO the lock", "-EOPNOTSUPP this lock". */
 static void tokens_that_are_none(void)
 {
 	struct glock_holder gh;
@@ -22,6 +23,10 @@ static void tokens_that_are_none(void)
 	end();
 }
 
+/*
+ * Promises: glock_space_open: "-ENOMEM, -EMFILE no"; glock_notifier_open: "-ENOMEM, -EMFILE,
+ * -ENFILE".
+ */
 static void too_many_files(void)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
@@ -45,6 +50,7 @@ static void too_many_files(void)
 }
 
 /* No cluster is needed to see that a name is wrong. */
+/* Promises: lockman: "see below"; glock_space_open: "the name has". */
 static void names_for_dlm(void)
 {
 	static const char *const bad[] = {"a/b", "/", ".x", "", "."};
@@ -71,6 +77,7 @@ static void shares(void *arg)
 	end();
 }
 
+/* Promises: glock_holders: "Then come the". */
 static void at_most_32_peers(void)
 {
 	struct glock_holder_info info[40] = {{.size = sizeof(*info)}};
@@ -136,6 +143,11 @@ static void members_and_holders(pid_t holder, pid_t waiter)
 	}
 }
 
+/*
+ * Promises: id: "of no other"; slot: "a small number"; glock_nodes: "Stores the members", "Returns
+ * their number"; pid: "own: the thread"; where: "the call site"; glock_holders: "Those of this",
+ * "Then come the".
+ */
 static void peers_hold_or_wait(void)
 {
 	pid_t holder = start(keeps, NULL), waiter;
@@ -158,6 +170,7 @@ static void peers_hold_or_wait(void)
 }
 
 /* Two containers may have a directory each: the same name is another space there. */
+/* Promises: glock_space_identity: "Stores a number", "Two containers may". */
 static void identity_of_a_space(void)
 {
 	char other[] = "/dev/shm/glock-test-XXXXXX", *dir = strdup(getenv("GLOCK_DIR"));
@@ -234,6 +247,7 @@ static void holders_of_threads(void)
 }
 
 /* Only "local" has tokens. */
+/* Promises: lockman: "see below". */
 static void local_is_the_default(void)
 {
 	struct glock_holder gh;
@@ -258,6 +272,10 @@ static void log_nothing(void *arg, const char *message)
 }
 
 /* The library prints nothing, even for mistakes. The log is told of the mistakes. */
+/*
+ * Promises: What to know before using it: "No function aborts", "The log callback";
+ * glock_space_open: "The log says".
+ */
 static void prints_nothing(void)
 {
 	const struct glock_space_options o = {

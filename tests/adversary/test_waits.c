@@ -11,6 +11,7 @@ static void *lets_go_later(void *gh)
 }
 
 /* With NOCACHE the lock is given back. That takes until the last holder of this node lets go. */
+/* Promises: glock_dq_wait: "The wait lasts". */
 static void dq_wait_waits_for_others(void)
 {
 	struct glock_statistics stats = {.size = sizeof(stats)};
@@ -36,6 +37,7 @@ static void demanded(struct glock *of)
 }
 
 /* Another node asks for the lock while this node holds it. The lock is gone on return. */
+/* Promises: glock_dq_wait: "Then waits until". */
 static void dq_wait_meets_demands(void)
 {
 	struct glock_statistics stats = {.size = sizeof(stats)};
@@ -84,6 +86,7 @@ static void *cancels(void *gh)
 	return NULL;
 }
 
+/* Promises: glock_cancel: "At once; but". */
 static void cancel_waits_for_the_lock_operation(void)
 {
 	struct glock_holder gh;
@@ -128,6 +131,10 @@ static void *dispatches(void *arg)
 }
 
 /* glock_dq() waits for the lock operation of its request. Meanwhile it dispatches. */
+/*
+ * Promises: Callbacks: "with GLOCK_SPACE_DISPATCH, each"; glock_dq: "A request whose", "With
+ * GLOCK_SPACE_DISPATCH these".
+ */
 static void dq_waits_for_the_lock_operation(void)
 {
 	pthread_t in_operation, in_dq;
@@ -170,6 +177,7 @@ static int64_t async_wait_in_vain(unsigned int retries)
 }
 
 /* The allowed time begins with 10 ms. The function also sleeps. */
+/* Promises: glock_async_wait: "-ESTALE: the wait", "All locks were", "The allowed time". */
 static void async_wait_allows_ten_ms(void)
 {
 	struct glock_holder held;
@@ -189,6 +197,7 @@ static void async_wait_allows_ten_ms(void)
 
 /* With retries the allowed time grows: a lock that comes after 50 ms is in time. The sleep does not
  * help. */
+/* Promises: glock_async_wait: "With retries this". */
 static void async_wait_allows_more_with_retries(void)
 {
 	struct glock_holder held, gh;
@@ -204,6 +213,7 @@ static void async_wait_allows_more_with_retries(void)
 	end();
 }
 
+/* Promises: glock_nq_m: "glock_dq_m() lets go". */
 static void many_let_go_backwards(void)
 {
 	struct glock_holder gh[4];

@@ -136,32 +136,41 @@ static void lock_1_stays(enum how how)
 	end();
 }
 
+/*
+ * Promises: glock_withdraw: "No operation is", "While xmote_th or", "It goes when", "All other
+ * locks".
+ */
 static void withdraw_beside_xmote_th(void)
 {
 	lock_1_stays(BY_A_CALL);
 }
 
+/* Promises: glock_withdraw: "An operation may". */
 static void withdraw_in_xmote_th(void)
 {
 	lock_1_stays(IN_THE_OPERATION);
 }
 
+/* Promises: glock_withdraw: "While xmote_th or". */
 static void withdraw_beside_sync(void)
 {
 	lock_1_stays(BESIDE_SYNC);
 }
 
+/* Promises: glock_withdraw: "While xmote_th or". */
 static void withdraw_beside_inval(void)
 {
 	lock_1_stays(BESIDE_INVAL);
 }
 
+/* Promises: glock_withdraw: "All other locks". */
 static void withdraw_after_a_failure(void)
 {
 	lock_1_stays(BY_A_FAILURE);
 }
 
 /* The operation never returns. The lock stays until the process ends. */
+/* Promises: glock_withdraw: "It goes when". */
 static void withdraw_beside_an_endless_one(void)
 {
 	struct glock_holder gh;
@@ -183,6 +192,7 @@ static void repairs(void *arg, const struct glock_node *dead)
 }
 
 /* This process repairs what a dead node left: no lock goes before the operation has ended. */
+/* Promises: glock_withdraw: "If a process". */
 static void withdraw_beside_a_repairer(void)
 {
 	const struct glock_space_options options = {
@@ -254,6 +264,7 @@ static void removes(void)
 	SAME(glock_space_close(new), 0);
 }
 
+/* Promises: glock_withdraw: "it also does", "A new space". */
 static void removed_beside_xmote_th(void)
 {
 	end_beside_xmote_th(removes);
@@ -281,6 +292,7 @@ static void damages(void)
 	CHECK(glock_shrink(space, 32));
 }
 
+/* Promises: glock_withdraw: "it also does". */
 static void damaged_beside_xmote_th(void)
 {
 	end_beside_xmote_th(damages);

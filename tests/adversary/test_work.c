@@ -120,6 +120,10 @@ static const struct glock_ops mutex_ops = {
     .size = sizeof(mutex_ops), .xmote_th = th_takes_mutex, .inval = inval_takes_mutex};
 
 /* A thread that lets a lock go does not write back, and may hold a mutex of the operations. */
+/*
+ * Promises: Callbacks: "Operations of a", "threads of the", "So a program"; glock_ops: "inval yes
+ * no"; glock_dq: "No other operation", "If the type has such".
+ */
 static void letting_go_writes_nothing_back(void)
 {
 	struct glock_holder gh, other;
@@ -162,6 +166,7 @@ static void *waits_for_one(void *arg)
 }
 
 /* A thread that waits runs nothing that another node, or another waiter, makes necessary. */
+/* Promises: Callbacks: "a thread in", "That is instantiate"; glock_ops: "xmote_th yes no". */
 static void waiting_writes_nothing_back(void)
 {
 	pthread_t t[THREADS];
@@ -215,6 +220,10 @@ static void meet(size_t threads, int together)
 }
 
 /* The operations of many glocks run at once, as many as the program allows. */
+/*
+ * Promises: Callbacks: "Operations of different"; work_threads: "The library runs", "When all
+ * threads", "With 1 there".
+ */
 static void write_back_side_by_side(void)
 {
 	meet(0, GLOCKS);
@@ -224,6 +233,7 @@ static void write_back_side_by_side(void)
 }
 
 /* A slow operation does not delay another glock, even if its demand comes long after. */
+/* Promises: Callbacks: "Operations of different"; work_threads: "So a slow". */
 static void slow_one_delays_no_other(void)
 {
 	struct glock_holder slow, ghs[GLOCKS];
@@ -241,6 +251,7 @@ static void slow_one_delays_no_other(void)
 }
 
 /* A wrong number is refused. */
+/* Promises: work_threads: "The library runs". */
 static void numbers_of_threads(void)
 {
 	struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
@@ -280,6 +291,7 @@ static void count_threads(size_t most)
 }
 
 /* One thread at first. More come when all are inside operations, and stay until the close. */
+/* Promises: work_threads: "The library begins", "When all threads", "With 1 there". */
 static void threads_come_and_stay(void)
 {
 	count_threads(1);
@@ -313,6 +325,9 @@ static void *dispatches(void *arg)
 }
 
 /* Two threads dispatch. The operations of two glocks meet. The library has no thread for them. */
+/*
+ * Promises: work_threads: "Has no effect"; glock_space_fd: "Any number of", "Then operations of".
+ */
 static void dispatchers_run_side_by_side(void)
 {
 	struct glock_holder ghs[2];
@@ -376,6 +391,7 @@ static void try_meanwhile(unsigned int flags)
 	close_both();
 }
 
+/* Promises: glock_nq: "With ASYNC and", "Only GLOCK_TRY waits". */
 static void tries_do_not_wait_for_write_back(void)
 {
 	try_meanwhile(0);
@@ -383,6 +399,7 @@ static void tries_do_not_wait_for_write_back(void)
 }
 
 /* If the program dispatches, a try does not begin the write-back of another glock. */
+/* Promises: glock_space_fd: "Functions that wait"; glock_nq: "If this node". */
 static void tries_dispatch_nothing_else(void)
 {
 	struct glock_holder gh;
@@ -427,6 +444,7 @@ static const struct glock_ops try_ops = {.size = sizeof(try_ops),
 					 .lock = lock_of_try};
 
 /* No thread dispatches: the try itself runs the operations that it needs. */
+/* Promises: glock_ops: "instantiate yes no", "lock yes no yes work"; glock_nq: "A try runs". */
 static void tries_run_what_they_need(void)
 {
 	of_program = true;
@@ -439,6 +457,7 @@ static void tries_run_what_they_need(void)
 }
 
 /* A try does not wait for a holder that has to let go for another node. */
+/* Promises: glock_nq: "If this node". */
 static void tries_do_not_wait_behind_a_demand(void)
 {
 	struct glock_holder held, gh;
@@ -570,6 +589,7 @@ static void *changes_theirs(void *arg)
 }
 
 /* Several workers, many glocks and demands. The first node closes in the middle, and comes back. */
+/* Promises: Callbacks: "Operations of one". */
 static void all_at_once(void)
 {
 	pthread_t here[THREADS], there[THREADS];

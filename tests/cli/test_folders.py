@@ -179,6 +179,7 @@ def a_user_who_left_the_group():
         remake(folder)
 
 
+# Promises: group: "NULL: the group".
 def two_users_of_a_group():
     """GLOCK_GROUP gives two users and root one lock. Without the variable each has a space of that name."""
     remake("/dev/shm/glock-g1")

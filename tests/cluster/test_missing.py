@@ -21,6 +21,7 @@ def said(cluster, n, command):
     return cluster.run(n, f"{command} 2>&1; echo status $?", timeout=60)
 
 
+# Promises: glock_space_open: "-ENODEV the kernel's", "-EACCES, -EPERM no".
 def test_missing_is_named(cluster, build):
     glock = glock_on(cluster, build)
     run = f"{glock} run -n glockmissing one -- true"
@@ -33,6 +34,7 @@ def test_missing_is_named(cluster, build):
     assert "glockmissing" not in cluster.run(1, "ls /sys/kernel/dlm")
 
 
+# Promises: glock_space_open: "-ENODEV the kernel's", "-ENETDOWN no quorum".
 def test_daemon_and_quorum_are_named(cluster, build):
     """On a machine without a running cluster, then with corosync only, then as one of three."""
     glock = glock_on(cluster, build)

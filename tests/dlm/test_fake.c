@@ -254,6 +254,7 @@ static int lock_fails(struct glock_holder *gh)
 }
 
 /* A node got the lock in EX, but its holder did not. The node must still report the death. */
+/* Promises: glock_owner_died: "only if another". */
 static void death_told_to_nobody(void **state)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .lock = lock_fails};
@@ -345,6 +346,7 @@ static void death_seen_by_nobody(void **state)
 }
 
 /* No holder had the lock in EX before. So there was no value block to mark. */
+/* Promises: glock_owner_died: "only if another". */
 static void first_death(void **state)
 {
 	struct glock_space *dead, *third = node(0);
@@ -506,6 +508,7 @@ static void not_to_be_marked(void **state)
 }
 
 /* The last eight bytes of a value block are the library's. The program has to write zeros. */
+/* Promises: glock_lvb_read: "the last 8". */
 static void the_last_eight_bytes(void **state)
 {
 	static const struct glock_type_options type = {
@@ -588,6 +591,7 @@ static void hand_overs_are_measured(void **state)
  * No node of a DLM tells that it uses a lock: the wait ends. If this node itself uses the lock,
  * that is the answer.
  */
+/* Promises: glock_nq: "No node can", "-EAGAIN stands for both". */
 static void only_cached_elsewhere(void **state)
 {
 	struct glock_space *here = node(0), *there = node(0);

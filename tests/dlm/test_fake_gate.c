@@ -31,6 +31,7 @@ enum { HOUR = 3600 };
  * The first node has a clock that is ahead by an hour. It dies with a token that no value block
  * has. So do the next nodes, whose clocks are right. Each token is above the one before.
  */
+/* Promises: glock_token: "Deaths, restarts and". */
 static void tokens_rise_beyond_deaths(void **state)
 {
 	struct glock_space *dead, *third = node(0);
@@ -176,6 +177,10 @@ static void on_named(void *arg, const struct glock_node *dead)
 }
 
 /* Members are machines with names. The machine that leaves is told by its name. */
+/*
+ * Promises: recover: "`dead` has the"; id: "of no other"; slot: "a small number"; glock_nodes:
+ * "Stores the members", "Returns their number"; glock_space_identity: "all nodes of".
+ */
 static void members_have_names(void **state)
 {
 	const struct glock_space_options o = {
@@ -212,6 +217,7 @@ static int withdraw(struct recovery *r)
 }
 
 /* A node cannot repair the data that a dead node left. So the node withdraws. */
+/* Promises: recover: "called when a". */
 static void withdrawn_in_a_recovery(void **state)
 {
 	static struct recovery r = {.what = withdraw};
@@ -280,6 +286,7 @@ static void until_nq(struct glock *gl, int expected)
 }
 
 /* A machine left while this node was out. `recover` is for deaths in a lockspace of this node. */
+/* Promises: glock_withdraw: "the same happens", "Then glock_nq() succeeds". */
 static void back_with_other_members(void **state)
 {
 	static struct recovery r = {.what = note_death};
@@ -357,6 +364,7 @@ static void end_writing(struct glock_holder *gh, int died)
 	assert_int_equal(glock_dq(gh), 0);
 }
 
+/* Promises: glock_withdraw: "The same holds". */
 static void withdrawn_beside_xmote_th(void **state)
 {
 	struct glock_space *writer = node_with(0, &slow_ops), *other = node(0);
@@ -373,6 +381,7 @@ static void withdrawn_beside_xmote_th(void **state)
 	leave(writer, of_writer);
 }
 
+/* Promises: glock_withdraw: "The cluster does", "This node itself". */
 static void lost_beside_xmote_th(void **state)
 {
 	struct glock_space *writer = node_with(0, &slow_ops), *other = node(0);
@@ -402,6 +411,7 @@ static void lost_beside_xmote_th(void **state)
 }
 
 /* The thread that recovers cannot start. No node gets a lock before `recover` has run. */
+/* Promises: recover: "called when a". */
 static void dead_without_a_thread(void **state)
 {
 	static struct recovery r = {.what = note_death};

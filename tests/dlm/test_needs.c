@@ -108,12 +108,14 @@ static void opens(struct machine on, int err, const char *text)
 	assert_int_equal(status, 0);
 }
 
+/* Promises: glock_space_open: "-ENOPKG libdlm is". */
 static void library_is_missing(void **state)
 {
 	(void)state;
 	opens((struct machine){.library = false}, -ENOPKG, "libdlm_lt.so.3 is missing");
 }
 
+/* Promises: glock_space_open: "-ENODEV the kernel's". */
 static void kernel_or_daemon_is_missing(void **state)
 {
 	struct machine m = {.library = true, .state = GLOCK__CLUSTER_NO_DAEMON};
@@ -126,6 +128,7 @@ static void kernel_or_daemon_is_missing(void **state)
 	opens(m, -ENODEV, "/dev/misc/dlm-control does not exist");
 }
 
+/* Promises: glock_space_open: "-ENETDOWN no quorum". */
 static void quorum_is_missing(void **state)
 {
 	const struct machine m = {
@@ -135,6 +138,7 @@ static void quorum_is_missing(void **state)
 	opens(m, -ENETDOWN, "no quorum");
 }
 
+/* Promises: glock_space_open: "-EACCES, -EPERM no". */
 static void permission_is_missing(void **state)
 {
 	struct machine m = {

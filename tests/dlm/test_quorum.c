@@ -69,6 +69,7 @@ static void who_is_apart(void **state)
 }
 
 /* Names are corosync's, or the address of a link, or the number. */
+/* Promises: glock_nodes: "At once; with". */
 static void names_of_nodes(void **state)
 {
 	char name[64];

@@ -448,6 +448,7 @@ static bool is_counted(void)
 	return !biased && !glock_space_close(other);
 }
 
+/* Promises: glock_supports: "(cached locks without". */
 static void bias_needs_membarrier(void **state)
 {
 	pid_t pid = fork();

@@ -10,6 +10,7 @@
 static struct glock_holder a, b, c;
 
 /* Of the idle glocks of a part, some are given back, the oldest first. */
+/* Promises: Memory of "local": "This node gives", "xmote_th and inval", "A lock that". */
 static void machine_give_back(void **state)
 {
 	struct glock *gl;
@@ -53,6 +54,7 @@ static void machine_give_back(void **state)
 }
 
 /* A canceled request goes back, and the glock keeps its mode. */
+/* Promises: glock_dq: "Lets the lock". */
 static void machine_cancel(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -71,6 +73,7 @@ static void machine_cancel(void **state)
 }
 
 /* The grant comes before the cancel. The glock is cached in that mode, without a holder. */
+/* Promises: glock_cancel: "The lock manager". */
 static void machine_cancel_too_late(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);

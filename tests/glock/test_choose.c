@@ -99,6 +99,10 @@ static void expect_unchanged(size_t free)
 			assert_int_equal(groups[i]->state, i == free ? GLOCK_EX : GLOCK_UN);
 }
 
+/*
+ * Promises: glock_choose: "Returns the index", "The function makes"; GLOCK_PLACE_FREE: "cached on
+ * this".
+ */
 static void choose_free_first(void **state)
 {
 	(void)state;
@@ -118,6 +122,7 @@ static void choose_free_first(void **state)
 }
 
 /* A thread stays with the glock of its last answer. */
+/* Promises: glock_choose: "The last answer". */
 static void choose_stays(void **state)
 {
 	int first;
@@ -142,6 +147,7 @@ static void choose_stays(void **state)
 	put_groups();
 }
 
+/* Promises: glock_choose: "So is a", "Each further refusal", "-EAGAIN with TRY". */
 static void choose_skips_refused(void **state)
 {
 	int counts[N] = {0};
@@ -189,6 +195,7 @@ static void learn_waits(void)
 }
 
 /* Without a free glock, the one with the shortest wait comes first. */
+/* Promises: glock_choose: "Returns the index", "The glock with the", "The function makes". */
 static void choose_shortest_wait(void **state)
 {
 	(void)state;
@@ -279,6 +286,7 @@ static void choose_slow_less_deviation(void **state)
 }
 
 /* The last waiter of a queue waits for all before it. */
+/* Promises: glock_forecast: "Stores the expectations". */
 static void choose_forecasts_queue(void **state)
 {
 	struct glock_holder other;
@@ -304,6 +312,7 @@ static void choose_forecasts_queue(void **state)
 }
 
 /* The time between a grant and the release is measured, not the wait before. */
+/* Promises: use: "from the grant"; glock_forecast: "The use time". */
 static void choose_measures_use(void **state)
 {
 	(void)state;
@@ -376,6 +385,7 @@ static void choose_fetches_idle(void **state)
 }
 
 /* With TRY a node learns the use times of other glocks, but not all the time. */
+/* Promises: glock_choose: "That happens once". */
 static void choose_explores(void **state)
 {
 	unsigned int others = 0;
@@ -415,6 +425,7 @@ static unsigned int others_in(int ms)
 }
 
 /* Of seven glocks six are known: a node learns once a second. Before, it learns more often. */
+/* Promises: glock_choose: "That happens once". */
 static void choose_explores_seldom(void **state)
 {
 	(void)state;
@@ -433,6 +444,7 @@ static void choose_explores_seldom(void **state)
 }
 
 /* Each thread of the node that waits doubles the wait of a glock. So the shortest one gets long. */
+/* Promises: glock_choose: "So does each". */
 static void choose_leaves_waiters(void **state)
 {
 	struct glock_holder waiting[3];
@@ -451,6 +463,7 @@ static void choose_leaves_waiters(void **state)
 }
 
 /* Threads of a node that have to wait ask for different glocks. */
+/* Promises: glock_choose: "So does each". */
 static void choose_spreads_waiters(void **state)
 {
 	struct glock_holder waiting[N];
@@ -479,6 +492,7 @@ static void choose_spreads_waiters(void **state)
 }
 
 /* A glock that this node has not asked for yet has the wait of its type. */
+/* Promises: glock_forecast: "A glock without". */
 static void choose_forecasts_type(void **state)
 {
 	struct glock *late;
@@ -502,6 +516,7 @@ static void choose_forecasts_type(void **state)
 }
 
 /* A holder and an open request do not delay the answers. The alarm ends a wait. */
+/* Promises: glock_forecast: "At once"; glock_congested: "At once"; head: "The functions below". */
 static void choose_at_once(void **state)
 {
 	struct glock_holder other;
@@ -523,6 +538,10 @@ static void choose_at_once(void **state)
 	alarm(0);
 }
 
+/*
+ * Promises: glock_choose: "All glocks are", "-EINVAL no glock", "-EIO the space"; glock_forecast:
+ * "-EINVAL size, see".
+ */
 static void choose_refuses_mistakes(void **state)
 {
 	struct glock *none[2] = {NULL, NULL};
@@ -546,6 +565,10 @@ static void choose_refuses_mistakes(void **state)
 
 /* ---- the arithmetic ---- */
 
+/*
+ * Promises: glock_choose: "The wait has", "Each failed request", "Each further refusal"; use: "from
+ * the grant".
+ */
 static void choice_wait_gets_old(void **state)
 {
 	const struct glock__stats s = {
@@ -609,6 +632,7 @@ static unsigned int congested_of_1000(double times)
 	return n;
 }
 
+/* Promises: glock_congested: "Returns 1 if", "-ENODATA not known". */
 static void congested_is_significant(void **state)
 {
 	struct glock__stats own = {.v = {[GLOCK__SRTTB] = 5000, [GLOCK__SRTTVARB] = 3000}};
@@ -628,6 +652,7 @@ static void congested_is_significant(void **state)
 	assert_true(congested_of_1000(20) > 500);
 }
 
+/* Promises: glock_congested: "Returns 1 if", "-ENODATA not known". */
 static void congested_says_unknown(void **state)
 {
 	(void)state;

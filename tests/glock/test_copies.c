@@ -61,6 +61,7 @@ static void is_free(void)
 	await_un(gls[0]);
 }
 
+/* Promises: glock_dq: "-EINVAL the holder". */
 static void copies(void **state)
 {
 	struct glock_holder gh, copy;
@@ -120,6 +121,7 @@ static void copies_of_waiters(void **state)
 	is_free();
 }
 
+/* Promises: glock_holder_init: "If it was". */
 static void init_while_held(void **state)
 {
 	struct glock_holder gh;
@@ -144,6 +146,7 @@ static void init_while_held(void **state)
  * Such a holder is found before it gets another lock. The test puts the contents of the holder back
  * to let the first lock go.
  */
+/* Promises: glock_holder_init: "If it was". */
 static void init_while_held_elsewhere(void **state)
 {
 	struct glock_holder gh, was;

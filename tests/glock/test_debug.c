@@ -69,6 +69,7 @@ static int make_mistakes(void)
 	return line;
 }
 
+/* Promises: glock_space_close: "-EBUSY glocks are"; glock_get: "-EINVAL no such". */
 static void debug_log_of_the_program(void **state)
 {
 	(void)state;
@@ -82,6 +83,7 @@ static void debug_log_of_the_program(void **state)
 }
 
 /* With a file both logs have the messages. The call sites of glock_get() come on top. */
+/* Promises: glock_space_open: "Any other value"; glock_get: "With GLOCK_DEBUG the". */
 static void debug_to_a_file(void **state)
 {
 	char path[] = "/tmp/glock-debug-XXXXXX", text[8192] = "";
@@ -115,6 +117,7 @@ static void debug_refuses(const char *path, const char *why)
 	make_mistakes();
 }
 
+/* Promises: glock_space_open: "A link, a". */
 static void debug_to_what_is_not_the_users_file(void **state)
 {
 	char dir[] = "/tmp/glock-debug-XXXXXX", path[64], other[64];
@@ -151,6 +154,7 @@ static void debug_to_what_is_not_the_users_file(void **state)
  * A link in a folder of the path leads where its owner likes. Links of root and of this user are
  * followed.
  */
+/* Promises: glock_space_open: "A link, a". */
 static void debug_through_a_link_of_another_user(void **state)
 {
 	char dir[] = "/tmp/glock-debug-XXXXXX", folder[64], way[64], path[80], log[80];
@@ -182,6 +186,7 @@ static void debug_through_a_link_of_another_user(void **state)
 }
 
 /* Other users choose names in a message. A terminal that shows the file obeys none of them. */
+/* Promises: log: "A message has". */
 static void debug_has_clean_names(void **state)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
@@ -208,6 +213,7 @@ static void debug_has_clean_names(void **state)
 		assert_true((*at >= ' ' && *at <= '~') || *at == '\n');
 }
 
+/* Promises: log: "A message has". */
 static void log_has_clean_names(void **state)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
@@ -224,6 +230,7 @@ static void log_has_clean_names(void **state)
 }
 
 /* A glock that lost its last reference starts anew. More than eight glocks: some are counted. */
+/* Promises: glock_get: "With GLOCK_DEBUG the". */
 static void debug_counts_references(void **state)
 {
 	struct glock *gls[10], *again;
@@ -252,6 +259,7 @@ static void debug_counts_references(void **state)
 }
 
 /* A program without a log. The message goes to the child's standard error. */
+/* Promises: glock_space_open: "If the environment", "The log says". */
 static void debug_to_stderr(void **state)
 {
 	char text[1024] = "";
@@ -311,6 +319,7 @@ static int run_as_setuid(void)
 }
 
 /* The environment of a setuid program is that of another user, who must not choose a file. */
+/* Promises: glock_space_open: "A setuid program". */
 static void debug_in_a_setuid_program(void **state)
 {
 	char path[] = "/tmp/glock-setuid-XXXXXX", text[1024] = "";

@@ -12,6 +12,10 @@
 static struct glock_holder a, b;
 
 /* A demand comes before the waiters of this node, but not before its holders. */
+/*
+ * Promises: Holders are never revoked: "Holders are never", "A demand of", "A holder that";
+ * glock_set_object: "Then xmote_th, xmote_bh".
+ */
 static void demand_before_waiters(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -75,6 +79,7 @@ static void demand_after_an_unheard_death(void **state)
 }
 
 /* A glock with holders is not given up, and not weakened either. */
+/* Promises: glock_downgrade: "Other nodes wait". */
 static void demand_after_a_downgrade(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -148,6 +153,7 @@ static void demand_merged_demands_in_traces(void **state)
 }
 
 /* The hold time counts from the grant, with or without a holder. Then the demote is due. */
+/* Promises: glock_holder_idle: "Does nothing with". */
 static void demand_after_a_use_in_vain(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -164,6 +170,7 @@ static void demand_after_a_use_in_vain(void **state)
 	glock_put(gl);
 }
 
+/* Promises: hold: "Demands of other"; held_off: "demands that had". */
 static void demand_hold_time(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -245,6 +252,7 @@ static void demand_earliest_deadline_wins(void **state)
 	glock_put(gl);
 }
 
+/* Promises: GLOCK_HOLD_NONE: "no hold time"; hold: "GLOCK_HOLD_NONE no hold". */
 static void demand_no_hold_time_for_the_type(void **state)
 {
 	struct glock *gl = rig_glock(10, 1);
@@ -260,6 +268,7 @@ static void demand_no_hold_time_for_the_type(void **state)
 }
 
 /* NOCACHE: the last holder's release gives the lock back immediately, without a hold time. */
+/* Promises: GLOCK_NOCACHE: "a lock that". */
 static void demand_nocache(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);

@@ -219,6 +219,7 @@ static void every(const char *name, void (*fn)(const char *path, char *text), un
 	assert_true(lines >= least);
 }
 
+/* Promises: glock_dump: "Prints a file". */
 static void dump_glocks_as_the_kernel(void **state)
 {
 	(void)state;

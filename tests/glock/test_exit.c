@@ -147,6 +147,10 @@ static void expect(void (*fn)(void), const char *messages)
 	assert_string_equal(text, messages);
 }
 
+/*
+ * Promises: Cache one file in 40 lines: "Only close writes", "exit() then tells";
+ * glock_space_close: "A process that", "exit() and a", "The message counts".
+ */
 static void exit_without_close(void **state)
 {
 	(void)state;
@@ -154,6 +158,10 @@ static void exit_without_close(void **state)
 	expect(leave_by_a_thread, MESSAGE("1 lock in EX was"));
 }
 
+/*
+ * Promises: Cache one file in 40 lines: "_exit() and signals"; glock_space_close: "_exit(), exec
+ * and".
+ */
 static void exit_with_nothing_to_write(void **state)
 {
 	(void)state;

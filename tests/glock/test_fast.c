@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 /* A cached mode is taken with the word, for both modes. Each time is counted. */
+/* Promises: What a glock is: "A node keeps". */
 static void fast_when_cached(void **state)
 {
 	static const unsigned int queue[] = {GLOCK_ANY, GLOCK_EXACT, GLOCK_NODE_SCOPE};
@@ -175,6 +176,7 @@ static void fast_recursion(void **state)
 
 /* ---- releases by other threads ---- */
 
+/* Promises: glock_dq: "-EPERM another thread". */
 static void fast_let_go_by_another(void **state)
 {
 	struct glock_holder a;
@@ -208,6 +210,7 @@ static void *leave_behind(void *arg)
 }
 
 /* A thread that ends leaves its locks. Any thread may drop them. */
+/* Promises: glock_dq: "Any thread may". */
 static void fast_thread_ended(void **state)
 {
 	(void)state;
@@ -242,6 +245,7 @@ static void *after_main(void *arg)
 }
 
 /* The kernel lists the main thread as long as another thread exists. */
+/* Promises: glock_dq: "Any thread may". */
 static void fast_main_thread_ended(void **state)
 {
 	pid_t pid = fork();
@@ -449,6 +453,7 @@ static void fast_gives_way(void **state)
 }
 
 /* A demand closes the word, and waits for the last holder's release. */
+/* Promises: Holders are never revoked: "A demand of". */
 static void fast_demanded(void **state)
 {
 	struct glock_holder a, b;

@@ -32,6 +32,7 @@ static void *ask_movable(void *arg)
 }
 
 /* Each kind takes the word, and any thread lets it go, also after the end of the thread. */
+/* Promises: GLOCK_CACHES_METADATA: "Holders with NOPID". */
 static void fast_movable(void **state)
 {
 	struct glock_holder_info info[2] = {{.size = sizeof(*info)}};
@@ -150,6 +151,7 @@ static void fast_movable_gives_way(void **state)
 }
 
 /* A thread has four slots for movable holders. A further one joins the list, and moves, too. */
+/* Promises: GLOCK_CACHES_METADATA: "A thread has", "Its further requests". */
 static void fast_movable_many(void **state)
 {
 	enum { MANY = GLOCK__MOVABLE_SLOTS + 2 };

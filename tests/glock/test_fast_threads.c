@@ -211,6 +211,7 @@ static void *chooser(void *arg)
 }
 
 /* Threads choose, while a thread plays the other nodes. */
+/* Promises: glock_choose: "Any number of". */
 static void choose_threads(void **state)
 {
 	pthread_t t[THREADS], other;

@@ -19,6 +19,7 @@ static void granted_after_thaw(struct glock_holder *gh)
 }
 
 /* During recovery of other nodes, grants are held back. Demotes and holders with RECOVER go on. */
+/* Promises: GLOCK_RECOVER: "repairs: be granted"; glock_nq: "A grant of". */
 static void machine_frozen_replies(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
@@ -123,6 +124,7 @@ static void machine_frozen_gives_way(void **state)
 }
 
 /* A lock that a holder with RECOVER brought here is no cached lock before the thaw. */
+/* Promises: recover: "Until the function". */
 static void machine_recovered_lock_is_kept_back(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);

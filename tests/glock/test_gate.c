@@ -21,6 +21,10 @@ static void retire(struct glock **glocks, size_t n)
 	rig_run();
 }
 
+/*
+ * Promises: lost: "Called for a"; glock_withdraw: "the same happens", "Then glock_nq() succeeds",
+ * "Locks that were", "No holder can"; glock_nq: "-EIO the space".
+ */
 static void gate_lost_and_back(void **state)
 {
 	struct glock *glocks[3], *held, *idle, *asked;

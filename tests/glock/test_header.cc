@@ -59,6 +59,7 @@ static bool open_throwing(glock_space **space, glock **gl)
 }
 
 /* An exception ends in the operation that it leaves. Then the next request runs it again. */
+/* Promises: glock_ops: "If pthread_exit() or". */
 static int leaves(void)
 {
 	glock_space *space;
@@ -99,6 +100,7 @@ static int catches()
 }
 
 /* No frame catches the exception. */
+/* Promises: glock_ops: "An exception that". */
 static int ends_the_process(void)
 {
 	int status;

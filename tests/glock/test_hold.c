@@ -115,6 +115,9 @@ static void hold_nothing_known(void **state)
 }
 
 /* Ten hand-overs teach that uses follow soon. Then an unused lock stays, for 1.5 H at most. */
+/*
+ * Promises: hold: "0 the library sets", "It also measures", "An unused lock", "The library learns".
+ */
 static void hold_learns_and_gives_up(void **state)
 {
 	struct glock *gl = rig_glock(TYPE, 1);
@@ -134,6 +137,7 @@ static void hold_learns_and_gives_up(void **state)
 }
 
 /* Ten long gaps teach that no use will come: the lock is given up at once again. */
+/* Promises: hold: "An unused lock", "The library learns". */
 static void hold_forgets(void **state)
 {
 	struct glock *gl = rig_glock(TYPE, 1);
@@ -148,6 +152,7 @@ static void hold_forgets(void **state)
 }
 
 /* A lock in constant use is kept for some 19 hand-overs, less the gaps. */
+/* Promises: hold: "With 0 the", "A lock in". */
 static void hold_in_constant_use(void **state)
 {
 	struct glock *gl = rig_glock(TYPE, 1);
@@ -173,6 +178,7 @@ static void hold_in_constant_use(void **state)
 }
 
 /* The program's bound is shorter, and wins. */
+/* Promises: hold: "A lock in"; hold_max: "With hold 0", "A use that". */
 static void hold_bounded(void **state)
 {
 	struct glock *gl = rig_glock(BOUNDED, 1);
@@ -196,6 +202,7 @@ static void hold_bounded(void **state)
 }
 
 /* SH is given up at once, whatever is known. */
+/* Promises: hold: "SH is given". */
 static void hold_shared(void **state)
 {
 	struct glock *gl = rig_glock(TYPE, 1);

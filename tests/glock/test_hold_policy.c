@@ -148,6 +148,7 @@ static void policy_sees_two_hand_overs(void **state)
 }
 
 /* 200 ms, if the program sets no bound. */
+/* Promises: hold_max: "0: 200 ms". */
 static void policy_has_a_bound(void **state)
 {
 	(void)state;
@@ -432,6 +433,7 @@ static void policy_waits_are_no_gaps(void **state)
 }
 
 /* A use in vain ends the turn of a lock that would stay. The next use is no sample of a gap. */
+/* Promises: glock_holder_idle: "Says that this", "If another node", "The hold time". */
 static void policy_a_use_in_vain_ends_the_turn(void **state)
 {
 	(void)state;
@@ -450,6 +452,7 @@ static void policy_a_use_in_vain_ends_the_turn(void **state)
 }
 
 /* A thread of this node waits. It may find what the first one did not. */
+/* Promises: glock_holder_idle: "If another node". */
 static void policy_a_waiter_comes_after_a_use_in_vain(void **state)
 {
 	(void)state;
@@ -466,6 +469,7 @@ static void policy_a_waiter_comes_after_a_use_in_vain(void **state)
 }
 
 /* The word counts the uses. From the one in vain on, the queue sees them. */
+/* Promises: glock_holder_idle: "If another node". */
 static void policy_a_use_in_vain_is_seen(void **state)
 {
 	bool counting = true;

@@ -32,6 +32,10 @@ static int nq(struct glock_holder *gh, struct glock *on, enum glock_mode mode, u
 	return glock_nq(gh);
 }
 
+/*
+ * Promises: glock_holder_init: "glock_nq() reports a"; glock_nq: "-EINVAL mode, flags", "Also: the
+ * holder".
+ */
 static void holder_refuses_nonsense(void **state)
 {
 	struct glock *rgrp = rig_glock(GLOCK_RGRP, 1), *own = rig_glock(10, 1), *none;
@@ -70,6 +74,7 @@ static void holder_refuses_nonsense(void **state)
 
 /* PRIORITY: goes before all waiters; for journals during recovery. */
 /* A glock that the program has put is free, or another thread uses it. */
+/* Promises: glock_nq: "Also: the program". */
 static void holder_without_a_reference(void **state)
 {
 	struct glock_holder gh;
@@ -90,6 +95,7 @@ static void holder_without_a_reference(void **state)
 	rig_close();
 }
 
+/* Promises: GLOCK_PRIORITY: "a journal in". */
 static void holder_priority(void **state)
 {
 	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
@@ -153,6 +159,10 @@ static void holder_priority_while_entering(void **state)
 }
 
 /* The same owner asks twice. The error names both places. The request neither hangs nor aborts. */
+/*
+ * Promises: Deadlocks: "If an owner"; GLOCK_OPS_RECUR: "one owner may"; glock_holder_init: "The
+ * owner of", "If a coroutine"; glock_nq: "-EDEADLK this owner".
+ */
 static void holder_recursion(void **state)
 {
 	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
@@ -199,6 +209,7 @@ static void holder_recursion(void **state)
 	glock_put(flock);
 }
 
+/* Promises: glock_nq: "TRY_CACHED, TRY_1CB: it". */
 static void holder_try_is_futile(void **state)
 {
 	(void)state;
@@ -219,6 +230,7 @@ static void holder_try_is_futile(void **state)
 	rig_dq(&a);
 }
 
+/* Promises: GLOCK_NOBLOCK: "without sleeping and"; glock_nq: "-ECHILD NOBLOCK: it". */
 static void holder_noblock(void **state)
 {
 	(void)state;
@@ -269,6 +281,10 @@ static void holder_any_and_exact(void **state)
 	rig_dq(&a);
 }
 
+/*
+ * Promises: glock_downgrade: "Changes a holder", "Other requests of", "-EINVAL not held", "-EBUSY
+ * the holder"; glock_of: "After a downgrade".
+ */
 static void holder_downgrade(void **state)
 {
 	struct glock *scope = rig_glock(GLOCK_RGRP, 3);
@@ -296,6 +312,10 @@ static void holder_downgrade(void **state)
 	glock_put(scope);
 }
 
+/*
+ * Promises: glock_lvb_read: "Read and write", "-ENODATA no value", "-EOPNOTSUPP the type", "-EPERM
+ * not held".
+ */
 static void holder_value_block(void **state)
 {
 	struct glock *rgrp = rig_glock(GLOCK_RGRP, 3);
@@ -319,6 +339,7 @@ static void holder_value_block(void **state)
 }
 
 /* Sorted by number. All or none are held. No holder appears twice. */
+/* Promises: glock_nq_m: "glock_nq_m_at() asks for", "Waits for each", "After an error". */
 static void holder_several_in_order(void **state)
 {
 	struct glock *g[3] = {rig_glock(GLOCK_INODE, 30), rig_glock(GLOCK_INODE, 10),
@@ -377,6 +398,10 @@ static void holder_several_in_order(void **state)
 /*
  * Two glocks of the same place in the wrong order are an error. The message tells the owner both
  * places.
+ */
+/*
+ * Promises: What to know before using it: "The log callback"; GLOCK_SPACE_CHECK_ORDER: "waiting for
+ * locks"; glock_nq: "-EDEADLK this owner".
  */
 static void holder_lock_order(void **state)
 {
@@ -442,6 +467,7 @@ static void nq_in_work(const char *op, struct glock *on, struct glock_holder *gh
 	glock_put(other);
 }
 
+/* Promises: Callbacks: "In these operations"; glock_nq: "Also: the caller". */
 static void holder_waiting_in_work_is_refused(void **state)
 {
 	(void)state;
@@ -456,6 +482,7 @@ static void holder_waiting_in_work_is_refused(void **state)
 }
 
 /* Two types of the program in one place of the order: numbers count within a type only. */
+/* Promises: GLOCK_OPS_BY_NUMBER: "its glocks are". */
 static void holder_order_of_numbers(void **state)
 {
 	struct glock_type_options types[] = {

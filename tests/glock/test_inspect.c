@@ -25,6 +25,11 @@ static int teardown(void **state)
 	return 0;
 }
 
+/*
+ * Promises: waits: "it waits"; pid: "own: the thread"; comm: "of that thread"; waited: "ns since
+ * the"; where: "the call site"; glock_holders: "Stores the holders", "Those of this", "Returns
+ * their number".
+ */
 static void inspect_holders(void **state)
 {
 	struct glock_holder_info info[3] = {{.size = sizeof(*info)}};
@@ -65,6 +70,7 @@ static void inspect_holders(void **state)
 }
 
 /* A program with a later header has larger entries, one with an earlier header has smaller ones. */
+/* Promises: glock_nodes: "-EINVAL size, see"; glock_holders: "-EINVAL size, see". */
 static void inspect_sizes(void **state)
 {
 	struct {
@@ -90,6 +96,7 @@ static void inspect_sizes(void **state)
 }
 
 /* A process alone: it is the only member. */
+/* Promises: glock_nodes: "Stores the members". */
 static void inspect_only_member(void **state)
 {
 	struct glock_node node = {.size = sizeof(node)};
@@ -99,6 +106,7 @@ static void inspect_only_member(void **state)
 	assert_true(node.self && node.pid == getpid() && *node.name);
 }
 
+/* Promises: glock_count_uses: "Counts n uses", "qcount and the", "-EINVAL mode: not". */
 static void inspect_counted_uses(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};

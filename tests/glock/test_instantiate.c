@@ -28,6 +28,10 @@ static void pass(enum glock_mode mode, unsigned int flags)
 }
 
 /* Once for a new glock, and once after each inval. A change between SH and EX keeps the cache. */
+/*
+ * Promises: glock_ops: "instantiate once: for"; instantiate: "Reads the object"; glock_nq: "The
+ * operations instantiate".
+ */
 static void instantiate_once_for_each_cache(void **state)
 {
 	(void)state;
@@ -50,6 +54,7 @@ static void instantiate_once_for_each_cache(void **state)
 }
 
 /* DF allows no data. So the object is read in again after a change to DF, and after one from DF. */
+/* Promises: glock_ops: "instantiate once: for". */
 static void instantiate_around_deferred(void **state)
 {
 	(void)state;
@@ -67,6 +72,7 @@ static void instantiate_around_deferred(void **state)
 }
 
 /* A holder in DF under EX reads no data. So the object is not read in yet for those who may. */
+/* Promises: glock_ops: "If it stands", "A holder in". */
 static void instantiate_after_a_holder_in_df(void **state)
 {
 	(void)state;
@@ -103,6 +109,10 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 }
 
 /* Other holders wait until it has run, and tries fail. It does not run for them. */
+/*
+ * Promises: glock_ops: "instantiate yes no", "While instantiate or", "A try fails", "NOBLOCK
+ * returns -ECHILD".
+ */
 static void instantiate_by_one_holder(void **state)
 {
 	(void)state;
@@ -117,6 +127,7 @@ static void instantiate_by_one_holder(void **state)
 }
 
 /* An error is the result of that holder. The next holder tries again. */
+/* Promises: glock_ops: "instantiate once: for"; glock_nq: "or the error". */
 static void instantiate_fails(void **state)
 {
 	(void)state;
@@ -135,6 +146,7 @@ static void instantiate_fails(void **state)
 }
 
 /* SKIP neither runs it nor makes the cache good: the next holder runs it, also beside that one. */
+/* Promises: glock_ops: "instantiate once: for", "NOBLOCK returns -ECHILD". */
 static void instantiate_skipped(void **state)
 {
 	(void)state;
@@ -165,6 +177,7 @@ static void withdraw_in_it(const char *op, struct glock *on, struct glock_holder
 }
 
 /* The lock was lost meanwhile: the holder fails, and nothing counts as read in. */
+/* Promises: glock_ops: "If the node", "In instantiate and". */
 static void instantiate_in_a_lost_space(void **state)
 {
 	(void)state;
@@ -194,6 +207,7 @@ static void look_in_it(const char *op, struct glock *on, struct glock_holder *gh
 }
 
 /* In it the holder has the value block, and is told of the death of the owner before. */
+/* Promises: glock_ops: "In instantiate and", "If the operation"; glock_dq: "-EBUSY called in". */
 static void instantiate_sees_the_lock(void **state)
 {
 	struct glock__lm_lock *lk;
@@ -225,6 +239,7 @@ static void instantiate_sees_the_lock(void **state)
 }
 
 /* The type has unlock and no lock operation. */
+/* Promises: glock_ops: "unlock when the". */
 static void unlock_without_lock(void **state)
 {
 	struct glock *only = rig_glock(RIG_UNLOCK_ONLY, 1);

@@ -12,6 +12,7 @@
 static struct glock_holder a, b, c;
 
 /* A new lock is asked for, given back to NL while referenced, then converted behind others. */
+/* Promises: What a glock is: "A node keeps"; glock_nq: "0 granted; with". */
 static void machine_requests(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 0x6259);
@@ -80,6 +81,11 @@ static void machine_looks_at_the_clock(void **state)
  * Another node asks for PR while this node has EX: dirty data is written, and the cache stays. Then
  * the node asks for EX, and all of the cache goes.
  */
+/*
+ * Promises: What a glock is: "The lock manager", "Before another node"; glock_ops: "xmote_th before
+ * each"; xmote_th: "Called before the", "sync (GLOCK_CACHES_) names"; inval: "Called after
+ * xmote_th".
+ */
 static void machine_gives_way_by_steps(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -101,6 +107,7 @@ static void machine_gives_way_by_steps(void **state)
 	rig_expect("unlock");
 }
 
+/* Promises: glock_ops: "inval after xmote_th"; xmote_th: "sync (GLOCK_CACHES_) names". */
 static void machine_deferred_keeps_metadata(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -176,6 +183,10 @@ static void machine_asks_again_at_un(void **state)
 	glock_put(gl);
 }
 
+/*
+ * Promises: GLOCK_TRY_1CB: "one request, such"; glock_nq: "GLOCK_TRY_1CB makes one", "Fails with
+ * -EAGAIN".
+ */
 static void machine_try_fails(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -196,6 +207,7 @@ static void machine_try_fails(void **state)
 }
 
 /* No request goes out, whatever this node has, and nothing is demanded of others. */
+/* Promises: glock_nq: "GLOCK_TRY_CACHED gets only". */
 static void machine_try_cached(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -241,6 +253,7 @@ static void machine_try_keeps_the_mode(void **state)
 	glock_put(gl);
 }
 
+/* Promises: glock_nq: "-EIO the space". */
 static void machine_error_fails_all(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -305,6 +318,7 @@ static void machine_no_memory(void **state)
 	glock_put(gl);
 }
 
+/* Promises: Memory of "local": "A try does". */
 static void machine_no_memory_at_all(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -334,6 +348,7 @@ static void machine_no_memory_at_all(void **state)
 }
 
 /* Requests are granted strictly in order. A reader does not overtake a waiting writer. */
+/* Promises: glock_nq: "Requests are granted", "Waits for all". */
 static void machine_fifo(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -357,6 +372,10 @@ static void machine_fifo(void **state)
 }
 
 /* lock for the first holder here, unlock after the last one, both outside the fast path. */
+/*
+ * Promises: glock_ops: "lock for each", "unlock when the"; xmote_bh: "Called after the"; lock:
+ * "Called whenever a"; unlock: "Called when the"; glock_nq: "The operations instantiate".
+ */
 static void machine_lock_and_unlock(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
@@ -393,6 +412,7 @@ static void machine_lock_and_unlock(void **state)
 	glock_put(gl);
 }
 
+/* Promises: glock_ops: "lock for each"; glock_nq: "The error of". */
 static void machine_lock_fails(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
@@ -410,6 +430,7 @@ static void machine_lock_fails(void **state)
 	glock_put(gl);
 }
 
+/* Promises: glock_ops: "xmote_bh after a"; xmote_bh: "An error fails". */
 static void machine_xmote_bh_fails(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
@@ -423,6 +444,7 @@ static void machine_xmote_bh_fails(void **state)
 	glock_put(gl);
 }
 
+/* Promises: callback: "Called when the", "remote is not". */
 static void machine_callback_tells(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
@@ -445,6 +467,7 @@ static void machine_callback_tells(void **state)
 }
 
 /* At UN, a glock without holder or reference is freed. Then the lock manager's lock is released. */
+/* Promises: glock_put: "Gives the reference", "At UN the". */
 static void machine_lifetime(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};

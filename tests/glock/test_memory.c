@@ -53,6 +53,7 @@ static int open_it(void)
 	return glock_space_open("memory", &o, &space);
 }
 
+/* Promises: glock_space_open: "-ENOMEM, -EMFILE no". */
 static void memory_for_a_space(void **state)
 {
 	(void)state;
@@ -64,6 +65,7 @@ static void memory_for_a_space(void **state)
 }
 
 /* There is room for some glocks. Then a glock that exists is still found. */
+/* Promises: glock_get: "-ENOMEM no memory". */
 static void memory_for_a_glock(void **state)
 {
 	struct glock *first, *gl;
@@ -90,6 +92,7 @@ static void memory_for_a_glock(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* Promises: glock_nq_m: "-ENOMEM more than". */
 static void memory_for_many_requests(void **state)
 {
 	struct glock_holder gh[MANY];
@@ -121,6 +124,7 @@ static void count(void *to, const char *text, size_t len)
 	*(size_t *)to += len;
 }
 
+/* Promises: glock_dump: "-ENOMEM no memory". */
 static void memory_for_a_dump(void **state)
 {
 	size_t bytes = 0;
@@ -142,6 +146,7 @@ static void memory_for_a_dump(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* Promises: glock_notifier_open: "-ENOMEM, -EMFILE, -ENFILE". */
 static void memory_for_a_notifier(void **state)
 {
 	struct glock_notifier *notifier;
@@ -159,6 +164,7 @@ static void memory_for_a_notifier(void **state)
 }
 
 /* The members of a space of "none" take no memory. So this is a space of "local". */
+/* Promises: glock_nodes: "-ENOMEM no memory". */
 static void memory_for_members(void **state)
 {
 	char dir[] = "/dev/shm/glock-members-XXXXXX", path[64];

@@ -46,6 +46,10 @@ static void mode_names_and_numbers(void **state)
 }
 
 /* The DLM's matrix for NL, EX, CW, PR. Rows and columns have the order of glock's modes. */
+/*
+ * Promises: glock_mode: "GLOCK_UN unlocked anything", "GLOCK_EX exclusive only", "GLOCK_DF deferred
+ * UN", "GLOCK_SH shared UN".
+ */
 static void mode_beside_is_the_dlms_matrix(void **state)
 {
 	static const char *const rows[GLOCK_MODE_MAX] = {
@@ -67,6 +71,10 @@ static void mode_beside_is_the_dlms_matrix(void **state)
 	}
 }
 
+/*
+ * Promises: glock_mode: "GLOCK_UN unlocked anything", "GLOCK_EX exclusive only", "GLOCK_DF deferred
+ * UN", "GLOCK_SH shared UN".
+ */
 static void mode_cache_rules(void **state)
 {
 	/* data, metadata, dirty data, dirty metadata, in the document's order */
@@ -161,6 +169,7 @@ static void mode_grant_depends_on_two_flags_only(void **state)
 	}
 }
 
+/* Promises: GLOCK_NODE_SCOPE: "EX for several". */
 static void mode_grant_table_with_a_holder(void **state)
 {
 	static const struct request columns[] = {{"SH", GLOCK_SH, 0},

@@ -62,6 +62,11 @@ static int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags
 }
 
 /* A grant that came later, and a grant at once. Each comes once, in the order of finishing. */
+/*
+ * Promises: glock_notifier: "A notifier tells", "A request finishes"; glock_notifier_fd: "Returns
+ * an fd"; glock_notifier_next: "Stores a holder", "1 a holder", "0 no holder"; glock_holder_notify:
+ * "If glock_nq() returns".
+ */
 static void notify_grants(void **state)
 {
 	(void)state;
@@ -84,6 +89,10 @@ static void notify_grants(void **state)
 }
 
 /* A request that fails in glock_nq() does not come. A request that fails later comes. */
+/*
+ * Promises: glock_notifier: "A request finishes"; glock_holder_notify: "If glock_nq() fails", "0:
+ * no deadline".
+ */
 static void notify_failures(void **state)
 {
 	(void)state;
@@ -106,6 +115,10 @@ static void notify_failures(void **state)
 }
 
 /* The holder may go before its notification is read, granted or not. */
+/*
+ * Promises: glock_notifier_fd: "Returns an fd"; glock_notifier_next: "After glock_dq() of";
+ * glock_holder_notify: "glock_dq() ends the".
+ */
 static void notify_dropped(void **state)
 {
 	(void)state;
@@ -131,6 +144,7 @@ static void notify_dropped(void **state)
 }
 
 /* A holder may be used again as it is, also if its failure was not read. */
+/* Promises: glock_notifier_open: "-EBUSY a request". */
 static void notify_again(void **state)
 {
 	(void)state;
@@ -150,6 +164,7 @@ static void notify_again(void **state)
 }
 
 /* A close drops what was not read. The holder stays. */
+/* Promises: glock_notifier: "A program may"; glock_notifier_open: "A close drops". */
 static void notify_close(void **state)
 {
 	struct glock_notifier *second;
@@ -179,6 +194,7 @@ static void in_callback(const char *op, struct glock *g, struct glock_holder *he
 }
 
 /* In a callback under the spinlock: the function reads the notification of another request. */
+/* Promises: glock_notifier_next: "At once, in". */
 static void notify_in_callbacks(void **state)
 {
 	(void)state;
@@ -199,6 +215,7 @@ static void notify_in_callbacks(void **state)
 	rig_dq(&c);
 }
 
+/* Promises: glock_holder_notify: "Without ASYNC, glock_nq()", "notifier NULL: no". */
 static void notify_needs_async(void **state)
 {
 	(void)state;
@@ -220,6 +237,10 @@ static void notify_needs_async(void **state)
 
 /* ---- deadlines ---- */
 
+/*
+ * Promises: glock_wait: "After a deadline"; glock_notifier: "A request finishes";
+ * glock_holder_notify: "At the deadline".
+ */
 static void notify_deadline(void **state)
 {
 	int64_t start = rig.now;
@@ -246,6 +267,7 @@ static void notify_deadline(void **state)
 }
 
 /* The request at the lock manager is canceled, and the next waiter goes on. */
+/* Promises: glock_holder_notify: "At the deadline". */
 static void notify_deadline_of_the_first(void **state)
 {
 	(void)state;
@@ -284,6 +306,7 @@ static void in_instantiate(const char *op, struct glock *g, struct glock_holder 
 }
 
 /* While an operation runs for the request, the deadline has no effect. */
+/* Promises: glock_holder_notify: "While instantiate or". */
 static void notify_deadline_in_an_operation(void **state)
 {
 	struct glock *own = gl;
@@ -311,6 +334,7 @@ static void notify_before_a_space(void **state)
 	assert_int_equal(glock_notifier_open(&notifier), -ECHILD);
 }
 
+/* Promises: glock_notifier_open: "-ECHILD this process". */
 static void notify_fork(void **state)
 {
 	struct glock_holder *gh;

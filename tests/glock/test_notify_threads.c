@@ -127,12 +127,17 @@ static void run(unsigned int flags)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/*
+ * Promises: glock_notifier: "A notifier tells"; glock_notifier_next: "Any number of", "One of
+ * them"; glock_holder_notify: "If glock_nq() returns", "At the deadline".
+ */
 static void notify_threads(void **state)
 {
 	(void)state;
 	run(0);
 }
 
+/* Promises: glock_notifier_next: "Any number of". */
 static void notify_threads_with_dispatch(void **state)
 {
 	(void)state;
@@ -140,6 +145,7 @@ static void notify_threads_with_dispatch(void **state)
 }
 
 /* One notifier serves two spaces. An edge-triggered epoll tells once of what came meanwhile. */
+/* Promises: glock_notifier: "A notifier serves"; glock_notifier_fd: "With an edge-triggered". */
 static void notify_two_spaces(void **state)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};

@@ -112,6 +112,13 @@ static void expect(const char *op, const char *what)
 /* ---- tests ---- */
 
 /* Checks glock.h's table of held locks. An operation that obeys the rules causes no message. */
+/*
+ * Promises: Callbacks: "callback, demote_ok, dump, pages and lost run under"; glock_ops: "The bit
+ * lock", "Under the spinlock", "xmote_th yes no", "xmote_bh yes no", "inval yes no", "demote_ok
+ * sometimes yes", "lock yes no yes work", "unlock yes no", "dump sometimes yes", "callback
+ * sometimes yes", "lost sometimes yes", "pages sometimes yes"; pages: "Called as dump"; glock_dump:
+ * "The function calls the".
+ */
 static void ops_locks_held(void **state)
 {
 	(void)state;
@@ -134,6 +141,7 @@ static void drop_spinlock(struct glock *gl)
 	glock__lock_drop(&gl->lock);
 }
 
+/* Promises: glock_ops: "If an operation", "The message names", "drop a lock". */
 static void ops_dropping_the_spinlock(void **state)
 {
 	(void)state;
@@ -151,6 +159,7 @@ static void drop_bit_lock(struct glock *gl)
 	glock__lock_drop(&gl->lock);
 }
 
+/* Promises: glock_ops: "If an operation", "drop a lock". */
 static void ops_dropping_the_bit_lock(void **state)
 {
 	(void)state;
@@ -167,6 +176,12 @@ static void go_to_sleep(struct glock *gl)
 	poll(NULL, 0, 2);
 }
 
+/*
+ * Promises: glock_ops: "xmote_th yes no", "xmote_bh yes no", "inval yes no", "demote_ok sometimes
+ * yes", "lock yes no yes work", "unlock yes no", "dump sometimes yes", "callback sometimes yes",
+ * "lost sometimes yes", "The message names", "sleep under the"; GLOCK_SPACE_CHECK_OPS: "report
+ * operations that".
+ */
 static void ops_blocking(void **state)
 {
 	(void)state;
@@ -183,6 +198,7 @@ static void ops_blocking(void **state)
 	}
 }
 
+/* Promises: glock_ops: "sleep under the"; GLOCK_SPACE_CHECK_OPS: "report operations that". */
 static void ops_blocking_is_not_looked_for_unasked(void **state)
 {
 	(void)state;
@@ -199,6 +215,7 @@ static void stay_long(struct glock *gl)
 	rig.now += 20 * RIG_MS;
 }
 
+/* Promises: glock_ops: "take more than". */
 static void ops_staying_long(void **state)
 {
 	(void)state;
@@ -220,6 +237,10 @@ static void call_the_library(struct glock *gl)
 	result = glock_nq(&mine);
 }
 
+/*
+ * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "In the
+ * operations"; glock_ops: "call the library".
+ */
 static void ops_calling_the_library(void **state)
 {
 	(void)state;

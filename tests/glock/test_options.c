@@ -56,6 +56,7 @@ static const char *type_refusal(struct glock_type_options type)
 	return refusal("shop", o);
 }
 
+/* Promises: glock_space_open: "The log names the". */
 static void options_of_a_space(void **state)
 {
 	static const struct {
@@ -88,6 +89,7 @@ static void options_of_a_space(void **state)
 	}
 }
 
+/* Promises: glock_space_open: "The log names the". */
 static void options_of_a_type(void **state)
 {
 	static const struct {

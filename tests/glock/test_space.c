@@ -13,6 +13,10 @@
 
 static struct glock_holder a, b;
 
+/*
+ * Promises: lockman: "see below"; glock_version: "Returns the version"; glock_space_open: "Opens
+ * the space", "options may be", "If the program", "-EPROTONOSUPPORT no such".
+ */
 static void space_options(void **state)
 {
 	static const char too_long[] =
@@ -60,6 +64,10 @@ static void keep_message(void *arg, const char *message)
 }
 
 /* A size that was not set switches no callback off: open fails, and the log names the struct. */
+/*
+ * Promises: glock_supports: "A size of", "In an array"; size: "sizeof(struct glock_type_options),
+ * in"; glock_space_open: "-E2BIG a struct", "The log names its", "If the size".
+ */
 static void space_sizes_are_checked(void **state)
 {
 	struct glock_ops ops = {.xmote_th = NULL};
@@ -108,6 +116,7 @@ static void space_sizes_are_checked(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* Promises: glock_space_close: "Gives all locks", "Waits for the", "-EBUSY glocks are". */
 static void space_close_is_busy(void **state)
 {
 	struct glock *gl;
@@ -153,6 +162,10 @@ static void space_keeps_idle_glocks(void **state)
  * The space keeps the allowed number of idle glocks for the allowed time. The coldest go first. A
  * type may veto.
  */
+/*
+ * Promises: demote_ok: "Returns not 0"; cached_max: "The space keeps"; glock_shrink: "Has up to";
+ * glock_put: "A lock in".
+ */
 static void space_idle_glocks(void **state)
 {
 	struct glock_space_options o = {.cached_max = 2, .cached_age = 1000 * RIG_MS};
@@ -188,6 +201,7 @@ static void space_idle_glocks(void **state)
 }
 
 /* An age is kept in 32 bits of 2^18 ns. A limit beyond that never comes. */
+/* Promises: cached_age: "ns; a limit". */
 static void space_limit_above_13_days(void **state)
 {
 	const int64_t day = 24ll * 3600 * 1000 * RIG_MS;
@@ -210,6 +224,10 @@ static void space_limit_above_13_days(void **state)
 	}
 }
 
+/*
+ * Promises: demote_ok: "Returns not 0"; cached_max: "0: no limit"; glock_shrink: "Has up to",
+ * "Returns how many".
+ */
 static void space_shrink(void **state)
 {
 	struct glock *gl;
@@ -252,6 +270,7 @@ static void shrinks(uint64_t number)
 }
 
 /* A thread that makes many glocks idle at a time does not move all of them in the list. */
+/* Promises: glock_shrink: "Without cached_max and". */
 static void space_shrink_in_order(void **state)
 {
 	struct glock *gl;
@@ -289,6 +308,10 @@ static void space_shrink_in_order(void **state)
 }
 
 /* Waiters get -EIO. Holders are told. Dirty data is not written, and the cache goes. */
+/*
+ * Promises: lost: "Called for a"; glock_withdraw: "Withdraws this node", "All waiters get", "Dirty
+ * caches are", "The lost operation", "Waits for the"; glock_valid: "Returns 1 if".
+ */
 static void space_withdraw(void **state)
 {
 	struct glock *gl, *idle, *asked;
@@ -324,6 +347,10 @@ static void space_withdraw(void **state)
 }
 
 /* Dirty data could not be written back, so this node cannot be trusted any more. */
+/*
+ * Promises: xmote_th: "Return an error"; glock_space_close: "After 0 or", "-EIO closed, but";
+ * glock_withdraw: "The library withdraws".
+ */
 static void space_withdraws_when_sync_fails(void **state)
 {
 	struct glock *gl;
@@ -359,6 +386,10 @@ static void collect(void *to, const char *s, size_t len)
 	strncat(text, s, len);
 }
 
+/*
+ * Promises: dump: "Describes the object", "Called only while"; pages: "Returns how many"; glock_nq:
+ * "`where` is kept"; glock_dump: "Prints a file", "-EINVAL file or".
+ */
 static void space_dump(void **state)
 {
 	struct glock *gl;
@@ -430,6 +461,7 @@ static void space_unlocked_with_and_without_a_lock(void **state)
 }
 
 /* Each number of each type has a lock of its own. A holder of one blocks no other. */
+/* Promises: glock_get: "Stores in *gl", "Makes the glock". */
 static void space_a_glock_for_each_number(void **state)
 {
 	static const unsigned int types[] = {GLOCK_INODE, GLOCK_RGRP};
@@ -457,6 +489,7 @@ static void space_a_glock_for_each_number(void **state)
 }
 
 /* A grant from the cache counts as queued, and sends no request. */
+/* Promises: glock_statistics: "dcount counts requests". */
 static void space_more_queued_than_requested(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -480,6 +513,10 @@ static void space_more_queued_than_requested(void **state)
 }
 
 /* A request is stamped right before the call of the lock manager. A reply is stamped on arrival. */
+/*
+ * Promises: glock_statistics: "srtt the round", "srttb the round", "sirt the time", "Stores the
+ * statistics"; age: "since the glock"; basts: "demands of other"; demotes: "times it was".
+ */
 static void space_statistics(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};

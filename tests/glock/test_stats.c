@@ -129,6 +129,7 @@ static void stats_first_request_has_no_interval(void **state)
 }
 
 /* A request with an immediate reply counts like one after the other. */
+/* Promises: glock_statistics: "srtt the round". */
 static void stats_trip_is_both(void **state)
 {
 	const struct glock__stats_asked asked[] = {
@@ -159,6 +160,7 @@ static void stats_trip_is_both(void **state)
 	glock__type_stats_free(&b);
 }
 
+/* Promises: glock_statistics: "srttb the round". */
 static void stats_reply_goes_to_its_pair(void **state)
 {
 	struct glock__type_stats ts;
@@ -178,6 +180,7 @@ static void stats_reply_goes_to_its_pair(void **state)
 }
 
 /* Times come from the creating CPU's record of that type. Counters are zero. */
+/* Promises: glock_statistics: "The means begin". */
 static void stats_new_glock_inherits(void **state)
 {
 	const struct glock__stats was = {{11, 12, 13, 14, 15, 16, 17, 18}};

@@ -308,6 +308,7 @@ static void check_sbstats(char *text)
 	assert_int_equal(n, GLOCK_TYPE_OWN * GLOCK__STAT_MAX);
 }
 
+/* Promises: glock_statistics: "The first eight". */
 static void stats_equal_the_kernels(void **state)
 {
 	const char *dir = capture_dir("gfs2-trace");

@@ -26,6 +26,10 @@ static int teardown(void **state)
 }
 
 /* With a holder and without one, in EX. In other modes nothing is dirty. */
+/*
+ * Promises: xmote_th: "Also called to"; glock_withdraw: "The library withdraws"; glock_sync: "Calls
+ * xmote_th(gl, mode", "Holders stay, and", "If nothing can", "Only EX may".
+ */
 static void sync_keeps_the_lock(void **state)
 {
 	struct glock *own = rig_glock(10, 1);
@@ -60,6 +64,10 @@ static void sync_keeps_the_lock(void **state)
 }
 
 /* The space goes on after an error. The data is dirty still, and a later sync may write it. */
+/*
+ * Promises: glock_ops: "xmote_th before each"; glock_sync: "An error of", "The space is",
+ * "glock_space_sync() does this".
+ */
 static void sync_fails(void **state)
 {
 	(void)state;
@@ -85,6 +93,7 @@ static void sync_in_it(const char *op, struct glock *on, struct glock_holder *gh
 }
 
 /* In an operation of the same glock: -EDEADLK. Another glock at rest is written. */
+/* Promises: glock_sync: "-EDEADLK called from". */
 static void sync_in_an_operation(void **state)
 {
 	(void)state;
@@ -113,6 +122,7 @@ static void dq_in_it(const char *op, struct glock *on, struct glock_holder *gh)
 
 /* The type has unlock, which needs the bit lock: the holder cannot go from inside the write-back.
  */
+/* Promises: glock_dq: "-EDEADLK the type". */
 static void sync_then_dq_in_it(void **state)
 {
 	struct glock *rgrp = rig_glock(GLOCK_RGRP, 1);
@@ -168,6 +178,7 @@ static void demand_in_it(const char *op, struct glock *on, struct glock_holder *
 }
 
 /* A demand and a request that come meanwhile are served afterwards, in their order. */
+/* Promises: glock_sync: "New requests of". */
 static void sync_before_a_demand(void **state)
 {
 	(void)state;
@@ -184,6 +195,9 @@ static void sync_before_a_demand(void **state)
 }
 
 /* Each glock of the space. A lost space has nothing to write. */
+/*
+ * Promises: glock_sync: "-EIO the space", "glock_space_sync() does this", "Waits as glock_sync()".
+ */
 static void sync_of_a_space(void **state)
 {
 	(void)state;
@@ -208,6 +222,7 @@ static void fails_otherwise(const char *op, struct glock *on, struct glock_holde
 		rig.th_error = rig.th_error == -EIO ? -ENOSPC : -EIO;
 }
 
+/* Promises: glock_sync: "glock_space_sync() does this". */
 static void sync_returns_the_first_error(void **state)
 {
 	(void)state;
@@ -287,6 +302,7 @@ static void join_all(pthread_t *t, int n)
 }
 
 /* The last holder lets go during a write-back: its unlock runs afterwards. Two syncs take turns. */
+/* Promises: glock_sync: "Waits for an"; glock_dq: "If the type has unlock". */
 static void sync_beside_no_operation(void **state)
 {
 	static const struct glock_type_options type = {.size = sizeof(type),

@@ -97,12 +97,14 @@ static void exclude(unsigned int flags)
 	close_space();
 }
 
+/* Promises: Threads: "Any thread may". */
 static void threads_exclude_with_the_librarys_thread(void **state)
 {
 	(void)state;
 	exclude(0);
 }
 
+/* Promises: glock_space_fd: "Functions that wait", "Any number of". */
 static void threads_exclude_with_dispatch(void **state)
 {
 	(void)state;
@@ -116,6 +118,10 @@ static void threads_exclude_with_order_check(void **state)
 }
 
 /* The fd tells when work is due. dispatch runs the work. */
+/*
+ * Promises: GLOCK_SPACE_DISPATCH: "the program runs"; glock_space_fd: "With GLOCK_SPACE_DISPATCH
+ * glock_space_fd()", "glock_dispatch() does the".
+ */
 static void threads_fd_and_dispatch(void **state)
 {
 	struct glock_holder gh;
@@ -146,6 +152,10 @@ static void *cancel_soon(void *arg)
 }
 
 /* A thread holds the lock. Another thread cancels the waiter's request. */
+/*
+ * Promises: glock_nq: "A signal does", "-ECANCELED glock_cancel() took"; glock_cancel: "Takes a
+ * request", "A thread that".
+ */
 static void threads_cancel(void **state)
 {
 	struct glock_holder held, waits;
@@ -208,6 +218,10 @@ static void deadlines(unsigned int flags)
 	close_space();
 }
 
+/*
+ * Promises: glock_space_fd: "Functions that wait"; GLOCK_WAIT_INTR: "return -EINTR when";
+ * glock_wait: "Waits until the".
+ */
 static void threads_deadlines_and_signals(void **state)
 {
 	(void)state;
@@ -243,6 +257,7 @@ static void *both(void *arg)
 	return NULL;
 }
 
+/* Promises: glock_async_wait: "Waits for several". */
 static void threads_several_in_any_order(void **state)
 {
 	pthread_t t[2];
@@ -257,6 +272,7 @@ static void threads_several_in_any_order(void **state)
 }
 
 /* dq_wait with NOCACHE returns after the lock was given back. */
+/* Promises: GLOCK_NOCACHE: "a lock that"; glock_dq_wait: "Then waits until". */
 static void threads_dq_wait(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -283,6 +299,7 @@ static int scoped(void)
 	return glock_nq(&gh);
 }
 
+/* Promises: GLOCK_SCOPE: "Lets the holder"; glock_dq: "a holder that". */
 static void threads_scope_guard(void **state)
 {
 	GLOCK_SCOPE struct glock_holder never = GLOCK_HOLDER_NONE;
@@ -320,6 +337,7 @@ static void *dump_all(void *arg)
 	return NULL;
 }
 
+/* Promises: glock_set_object: "When glock_set_object() returns". */
 static void threads_object_is_nobodys_when_taken_off(void **state)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .dump = slow_dump};
@@ -369,6 +387,7 @@ static bool thread_status(const char *tid, const char *word, char *value, size_t
 }
 
 /* The library's threads have names, and no signal of the program arrives in them. */
+/* Promises: Callbacks: "threads of the". */
 static void threads_named_and_without_signals(void **state)
 {
 	const unsigned long long all =

@@ -6,6 +6,7 @@
 
 #include "check.h"
 
+/* Promises: glock_type: "Types of glocks". */
 static void type_names_and_caches(void **state)
 {
 	/* a number is a place; i: data and metadata, m: metadata, -: nothing */
@@ -47,6 +48,7 @@ static unsigned int place(unsigned int type, uint64_t number)
 	return glock__type_order(&glock__types[type], type, number);
 }
 
+/* Promises: order: "GFS2's: 2 rename". */
 static void type_lock_order(void **state)
 {
 	(void)state;

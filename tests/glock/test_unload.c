@@ -218,6 +218,7 @@ static void expect(void (*fn)(void), const char *text)
 	assert_string_equal(written, text);
 }
 
+/* Promises: Unloading: "After dlclose() libglock.so". */
 static void unload_before_threads_end(void **state)
 {
 	(void)state;
@@ -225,12 +226,14 @@ static void unload_before_threads_end(void **state)
 	expect(space_outlives, "");
 }
 
+/* Promises: Unloading: "After dlclose() libglock.so". */
 static void unload_and_load_again(void **state)
 {
 	(void)state;
 	expect(many_times, "");
 }
 
+/* Promises: glock_space_close: "dlclose() of the". */
 static void unload_is_no_exit(void **state)
 {
 	(void)state;

@@ -40,6 +40,7 @@ int fstatfs(int fd, struct statfs *fs)
 
 /* ---- names ---- */
 
+/* Promises: glock_space_open: "The log says". */
 static void names(void **state)
 {
 	static const char *const odd[] = {
@@ -76,6 +77,10 @@ static void names(void **state)
 
 /* ---- directories ---- */
 
+/*
+ * Promises: dir: "the directory of", "NULL: the directory", "-EINVAL if GLOCK_DIR";
+ * glock_space_open: "-ENOENT, -EACCES, -EPERM".
+ */
 static void directories(void **state)
 {
 	char other[4096];
@@ -105,6 +110,7 @@ static void directories(void **state)
 }
 
 /* Checks the types of statfs that are shared file systems, and types that are local. */
+/* Promises: glock_space_open: "-EMEDIUMTYPE not the". */
 static void shared_file_systems(void **state)
 {
 	static const uint32_t shared[] = {
@@ -133,6 +139,7 @@ static void shared_file_systems(void **state)
 	assert_int_equal(try_open("far"), 0);
 }
 
+/* Promises: glock_space_open: "-ENOENT, -EACCES, -EPERM". */
 static void read_only_directory(void **state)
 {
 	char dir[4096], old[4096];
@@ -222,6 +229,7 @@ static int remove_default_dirs(void **state)
 }
 
 /* Without GLOCK_DIR the user alone names the directory. No other variable does. */
+/* Promises: Files of "local": "A space of", "Only the user"; dir: "NULL: the directory". */
 static void default_directory(void **state)
 {
 	static const char *const others[] = {"HOME", "TMPDIR", "XDG_RUNTIME_DIR"};
@@ -250,6 +258,7 @@ static void default_directory(void **state)
 }
 
 /* Any user can make a name in /dev/shm first. No process opens a space there; no reader looks. */
+/* Promises: Files of "local": "If another user". */
 static void default_directory_of_others(void **state)
 {
 	char dir[64], elsewhere[4096], group[16], group_dir[64];
@@ -307,6 +316,10 @@ static void default_directory_of_others(void **state)
 	refused(USER, group, OTHER);
 }
 
+/*
+ * Promises: group: "the group whose", "NULL: the group", "-EINVAL if there"; glock_space_open:
+ * "-ENOENT, -EACCES, -EPERM".
+ */
 static void others_files(void **state)
 {
 	(void)state;

@@ -30,6 +30,7 @@ static void make(const char *name, const char *text)
 	assert_int_equal(chmod(at(name), 0600), 0);
 }
 
+/* Promises: glock_space_open: "The log says", "-EMEDIUMTYPE not the". */
 static void files_of_something_else(void **state)
 {
 	struct stat st;
@@ -67,6 +68,7 @@ static void assert_names(struct actor *actor, pid_t pid)
 	assert_int_equal(actor_do(actor, "said processes"), 0);
 }
 
+/* Promises: glock_space_open: "-EPROTO processes with". */
 static void other_versions(void **state)
 {
 	const uint32_t version = 77;

@@ -109,6 +109,7 @@ static void use_undamaged(const struct piece *piece, size_t n)
 	actor_end(&a);
 }
 
+/* Promises: group: "It cannot crash"; glock_space_open: "-EPROTO processes with". */
 static void damaged(void **state)
 {
 	struct piece piece[256];

@@ -147,6 +147,7 @@ static void deaths_are_noticed(void **state)
  * The value block is not valid, because it may be half written. Holders are told of the death until
  * a holder has EX.
  */
+/* Promises: glock_owner_died: "Returns 1 if", "Once a holder". */
 static void the_next_one_is_told(void **state)
 {
 	(void)state;
@@ -270,6 +271,7 @@ static void told_to_nobody(void **state)
 	actor_end(&b);
 }
 
+/* Promises: glock_token: "Stores the number", "The number is", "Deaths, restarts and". */
 static void tokens_only_rise(void **state)
 {
 	int64_t last = 0, token;
@@ -315,6 +317,7 @@ static void start_in_another_pid_namespace(struct actor *who)
 }
 
 /* The number of a process is that of its own namespace. Whether it is dead is known everywhere. */
+/* Promises: stopped: "another process; of". */
 static void in_the_way_from_another_pid_namespace(void **state)
 {
 	int64_t way;
@@ -410,6 +413,7 @@ static int of_the_table(unsigned int number)
  * - A try for a free lock of that table fails.
  * - A node that leaves waits for c.
  */
+/* Promises: glock_withdraw: "Waits for the"; glock_nq: "Each try: a". */
 static void stopped_in_a_table(void **state)
 {
 	int64_t way;
@@ -555,6 +559,7 @@ static void forks_and_descriptors(void **state)
 }
 
 /* For other nodes, a withdrawn process is like a dead one. They recover what it left. */
+/* Promises: glock_withdraw: "The other nodes". */
 static void withdrawn(void **state)
 {
 	(void)state;

@@ -182,6 +182,7 @@ static int downgrade_elsewhere(struct glock_holder *gh)
 }
 
 /* The result does not depend on the path of the grant, with the queue or without. */
+/* Promises: glock_dq: "-EPERM another thread"; glock_downgrade: "-EPERM another thread". */
 static void downgrade_by_another_thread(void **state)
 {
 	static const unsigned int flags[] = {0, GLOCK_EXACT, GLOCK_NOBLOCK};

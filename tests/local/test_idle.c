@@ -73,6 +73,10 @@ static int end(void **state)
 
 /* The lock goes to and fro. Beside the first grants, no process asks for it with a plain request.
  */
+/*
+ * Promises: GLOCK_TRY_CACHED: "not of GFS2"; glock_nq: "GLOCK_TRY waits for one", "GLOCK_TRY_CACHED
+ * gets only".
+ */
 static void an_idle_lock_is_given_up(void **state)
 {
 	static const char *const modes[] = {"EX", "SH", "EX"};
@@ -93,6 +97,7 @@ static void an_idle_lock_is_given_up(void **state)
 }
 
 /* The second grant is one of the fast path, in a slot of the thread or by a bias. */
+/* Promises: glock_nq: "Fails with -EBUSY", "-EBUSY once the", "-EBUSY TRY: the". */
 static void a_lock_in_use_is_refused(void **state)
 {
 	int busy = 0;
@@ -124,6 +129,7 @@ static void a_lock_in_use_is_refused(void **state)
 }
 
 /* A waiter counts as a user, also one of a third process. */
+/* Promises: glock_nq: "Fails with -EBUSY", "-EBUSY TRY: the". */
 static void a_waiter_is_in_the_way(void **state)
 {
 	struct actor c;
@@ -142,6 +148,7 @@ static void a_waiter_is_in_the_way(void **state)
 }
 
 /* A stopped process gives no answer. The wait ends, and no holder was found. */
+/* Promises: glock_nq: "-EAGAIN stands for a", "-EAGAIN TRY: no". */
 static void a_stopped_process(void **state)
 {
 	int64_t began;
@@ -210,6 +217,7 @@ static int nq(struct glock_holder *gh, struct glock *gl, unsigned int flags)
 }
 
 /* The hold time is caching, and no use. A short write-back is a part of the hand-over. */
+/* Promises: glock_nq: "Fails with -EAGAIN", "With GLOCK_TRY a". */
 static void the_hold_time_counts_as_caching(void **state)
 {
 	static const int64_t holds[] = {60000 * MS, 0, GLOCK_HOLD_NONE};
@@ -277,6 +285,7 @@ static void a_holder_in_a_slot(void **state)
 }
 
 /* The wait is bounded, and what was begun goes on: the lock is free some time later. */
+/* Promises: glock_nq: "-EAGAIN stands for a", "Only GLOCK_TRY waits". */
 static void a_long_write_back(void **state)
 {
 	struct glock *gl, *its;
@@ -310,6 +319,7 @@ static void use(struct glock *gl)
 }
 
 /* Each node has given the lock up several times, and so knows how long that takes. */
+/* Promises: glock_nq: "The wait lasts". */
 static void the_wait_follows_the_hand_overs(void **state)
 {
 	struct glock *gl, *its;

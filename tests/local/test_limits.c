@@ -69,6 +69,10 @@ static void no_memory_for_locks(void)
 	actor_end(&b);
 }
 
+/*
+ * Promises: Memory of "local": "A lock that", "Once memory is"; glock_space_open: "-ENOSPC, -EFBIG
+ * no"; glock_nq: "memory is full".
+ */
 static void no_memory(void **state)
 {
 	(void)state;
@@ -77,6 +81,7 @@ static void no_memory(void **state)
 	in_small_memory("2m", no_memory_for_locks);
 }
 
+/* Promises: glock_space_open: "-ENOMEM, -EMFILE no", "-ENOSPC, -EFBIG no". */
 static void limits(void **state)
 {
 	(void)state;
@@ -158,6 +163,7 @@ static void never(void *arg, const struct glock_node *dead)
 }
 
 /* The threads that started end before the memory that they use is freed. */
+/* Promises: glock_space_open: "-EAGAIN no more". */
 static void too_few_threads(void **state)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .recover = never};
@@ -177,6 +183,7 @@ static void too_few_threads(void **state)
 	assert_int_equal(try_open("threads"), 0);
 }
 
+/* Promises: glock_space_open: "-EUSERS 1,024 processes". */
 static void too_many_nodes(void **state)
 {
 	struct flock fl = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = NODES};
@@ -215,6 +222,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	return err;
 }
 
+/* Promises: glock_space_open: "Waits for the", "-EBUSY another process". */
 static void opened_by_a_stopped_process(void **state)
 {
 	const struct flock fl = {

@@ -63,6 +63,7 @@ static int64_t recovered(void)
 }
 
 /* One of the survivors that can recovers the data before any waiter is granted. */
+/* Promises: recover: "One living process", "Until the function". */
 static void one_survivor_recovers(void **state)
 {
 	struct actor *by, *other;

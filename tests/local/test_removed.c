@@ -29,6 +29,7 @@ static void wait_until_invalid(struct actor *who)
 	assert_int_equal(actor_do(who, "valid 0"), 0);
 }
 
+/* Promises: Files of "local": "If the file", "From then on". */
 static void removed(void **state)
 {
 	(void)state;
@@ -63,6 +64,7 @@ static void removed(void **state)
  * The holder notices the removal first, and gives its lock back. Its waiter was stopped meanwhile.
  * No grant in the removed space counts, because another process may have the lock in the new space.
  */
+/* Promises: Files of "local": "From then on". */
 static void removed_and_the_holder_notices_first(void **state)
 {
 	(void)state;
@@ -108,6 +110,7 @@ static void removed_and_brought_back(void **state)
 }
 
 /* A process whose locks are all cached sends no request to the lock manager and never waits. */
+/* Promises: Files of "local": "The earlier processes". */
 static void removed_while_at_rest(void **state)
 {
 	(void)state;
@@ -143,6 +146,7 @@ static void removed_when_it_has_left(void **state)
  * The program changes its directory. Then the directory's relative name means another directory, or
  * none.
  */
+/* Promises: dir: "NULL: the directory", "The program may". */
 static void elsewhere_meanwhile(void **state)
 {
 	char dir[4096];

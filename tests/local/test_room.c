@@ -233,24 +233,28 @@ static void a_question_of_long_ago_does_not_count(void **state)
 	munmap(l.head, HEAD_SIZE);
 }
 
+/* Promises: Memory of "local": "If its file", "If it has"; glock_nq: "With a try". */
 static void room_from_idle_locks(void **state)
 {
 	(void)state;
 	in_small_memory("2m", idle_locks);
 }
 
+/* Promises: Memory of "local": "A request waits", "A try does". */
 static void room_beside_stopped_nodes(void **state)
 {
 	(void)state;
 	in_small_memory("2m", stopped_and_dead_nodes);
 }
 
+/* Promises: Memory of "local": "Once memory is". */
 static void room_from_the_file_system(void **state)
 {
 	(void)state;
 	in_small_memory("4m", memory_comes_back);
 }
 
+/* Promises: glock_owner_died: "No death is", "But full memory", "For each lock". */
 static void no_death_is_forgotten(void **state)
 {
 	(void)state;

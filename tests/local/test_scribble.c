@@ -191,6 +191,7 @@ static int one_round(int round)
 	return crashed;
 }
 
+/* Promises: group: "It cannot crash". */
 static void scribbled(void **state)
 {
 	const char *longer = getenv("SCRIBBLE_ROUNDS");

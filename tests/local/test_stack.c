@@ -194,6 +194,7 @@ static size_t stack_of(void (*call)(void))
 	return STACK - unused;
 }
 
+/* Promises: Stack: "A call takes". */
 static void stack_of_each_call(void **state)
 {
 	static const struct {

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: MIT
 """promises.py - checks that each promise of the headers has a test. TAP.
 
-usage: promises.py             checks docs/promises.md against include/glock.h and glock-choose.h
-       promises.py --missing   prints a row for each promise that has none; a row that lost its sentence lends its test
-       promises.py --stale     prints the rows of docs/promises.md that have no sentence
+usage: promises.py             checks the marks of the tests against include/glock.h and glock-choose.h
+       promises.py --missing   prints a mark for each promise that has none, and the test of a mark that lost its sentence
+       promises.py --table     prints each promise with its tests
        promises.py --list      prints each sentence with its place, its line, and whether it is a promise
        --tree DIR              another tree than the one of this file
 
-A sentence is a promise if it has one of the words of PROMISE below. A row of a table is one, too. Such a sentence
-needs a row in docs/promises.md, or a line in tests/promises/exempt that says why it is no promise. Any other sentence
-may have a row. A row gives the words of its sentence; three dots at the end stand for the rest.
+A sentence is a promise if it has one of the words of PROMISE below. A row of a table is one, too. Each promise needs a
+mark above a test, or a line in tests/promises/exempt that says why it is no promise. A mark is a comment:
+
+    Promises: glock_poll: "At once", "Returns 1 if"; fork: "In a child process".
+
+The place comes first: the name that the comment of the sentence belongs to, or the title of the paragraph at the top of
+the file. Some words of the sentence follow, which only this sentence of the place has.
 """
 
 import argparse
@@ -24,9 +28,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import header  # noqa: E402
 
 HEADERS = ("include/glock.h", "include/glock-choose.h")
-ROWS = "docs/promises.md"
+FOLDERS = ("tests", "examples")
 EXEMPT = "tests/promises/exempt"
-REST = "..."
+
+MARK = re.compile(r"^[/ ]\*  ?(?=Promises:)(?P<c>.*?)\*/|^# (?=Promises:)(?P<py>[^\n]*(?:\n# [^\n]*)*)", re.M | re.S)
+PART = re.compile(r'(?:^|; )(.+?): ((?:"[^"]*"(?:, )?)+)')
+TEST = re.compile(r"(?:static (?:void|int)|(?:async )?def) (\w+)\(")
 
 PROMISE = re.compile(r"""-E[A-Z]+|\b(?:
     # results and errors
@@ -42,39 +49,40 @@ PROMISE = re.compile(r"""-E[A-Z]+|\b(?:
 
 
 class Row:
-    def __init__(self, line, place, text, tests):
-        self.line, self.place, self.text, self.tests = line, place, text, tests
+    """Some words of a sentence, and a test of it, or the reason why it needs none."""
+
+    def __init__(self, where, place, words, test):
+        self.where, self.place, self.words, self.test = where, place, words, test
 
     def fits(self, sentence):
-        if self.place != sentence.place:
-            return False
-        if self.text.endswith(REST):
-            return sentence.text.startswith(self.text.removesuffix(REST))
-        return self.text == sentence.text
+        return self.place == sentence.place and self.words in sentence.text
+
+    def __str__(self):
+        return f'{self.where}: {self.place}: "{self.words}"'
 
 
-def cells(line):
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-
-
-def read_rows(text):
-    """Returns the rows of docs/promises.md: place, sentence, tests."""
+def read_marks(path, text):
+    """Returns the rows that the marks of a file make."""
     rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.startswith("| ") or re.fullmatch(r"[|:\- ]+", line) or line.startswith("| Place |"):
-            continue
-        row = (cells(line) + ["", "", ""])[:3]
-        rows.append(Row(number, row[0], row[1], [t.strip() for t in row[2].split(",") if t.strip()]))
+    for mark in MARK.finditer(text):
+        said = re.sub(r"\n(?: \*|#)\s*|\s+", " ", mark["c"] or mark["py"]).strip().removeprefix("Promises: ")
+        test = TEST.search(text, mark.end())
+        where = f"{path}:{text.count(chr(10), 0, mark.start()) + 1}"
+        if PART.sub("", said) != ".":
+            rows.append(Row(where, "?", PART.sub("", said), None))
+        for part in PART.finditer(said):
+            rows += [Row(where, part[1], words, f"{path}:{test[1]}" if test else None)
+                     for words in re.findall(r'"([^"]*)"', part[2])]
     return rows
 
 
 def read_exemptions(text):
-    """Returns the exemptions as rows: place, sentence, and the reason in place of the tests."""
+    """Returns the exemptions as rows, with the reason in place of the test."""
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith("#"):
-            row = (cells(line) + ["", "", ""])[:3]
-            rows.append(Row(number, row[0], row[1], row[2]))
+            place, words, why = (line.split(" | ") + ["", ""])[:3]
+            rows.append(Row(f"{EXEMPT}:{number}", place, words, why))
     return rows
 
 
@@ -86,11 +94,12 @@ def is_promise(sentence):
 
 def is_run(root, path):
     """Tells whether the meson.build beside the test names it, whole or by the middle of its name. The meson.build may
-    also stand one folder above."""
+    also stand one folder above, or with the bench of the same name."""
     folder, name = os.path.split(path)
     stem = name.rsplit(".", 1)[0]
     above, last = os.path.split(folder)
-    for place, words in ((folder, (name, stem, re.sub(r"^(?:test|bad)_", "", stem))), (above, (f"{last}/{name}",))):
+    for place, words in ((folder, (name, stem, re.sub(r"^(?:test|bad)_", "", stem))), (above, (f"{last}/{name}",)),
+                         (f"bench/{last}", (f"../../{path}",))):
         try:
             with open(os.path.join(root, place, "meson.build"), encoding="utf-8") as f:
                 build = f.read()
@@ -104,7 +113,7 @@ def is_run(root, path):
 def trouble_with(root, test):
     """Returns why a test of the form file:function is none, or None."""
     path, _, name = test.partition(":")
-    if not path.startswith(("tests/", "examples/")) or not re.fullmatch(r"\w+", name):
+    if not path.startswith(("tests/", "examples/")) or not name:
         return "is not of the form tests/FILE:FUNCTION"
     try:
         with open(os.path.join(root, path), encoding="utf-8") as f:
@@ -114,9 +123,9 @@ def trouble_with(root, test):
     if path.endswith((".c", ".cc")):
         if not re.search(rf"^static (?:void|int) {name}\(void", text, re.M):
             return "has no such function"
-        if not re.search(rf'(?:cmocka\w*|TEST\w*)\({name}[,)]|"{name}", {name}\b|\{{{name}\(\), ', text):
+        if not re.search(rf'(?:cmocka\w*|[A-Z_]+)\({name}[,)]|"{name}", {name}\b|\{{{name}\(\), ', text):
             return "has the function, but no list of tests has it"
-    elif not re.search(rf"\b{name}\b", text):
+    elif name not in text:
         return "does not have this name"
     # run.py of tests/cluster finds its tests by itself
     if not is_run(root, path) and not path.startswith("tests/cluster/test_"):
@@ -134,13 +143,22 @@ class Tree:
             for sentence in header.read(self.text(path)):
                 sentence.path = path
                 self.sentences.append(sentence)
-        self.rows = read_rows(self.text(ROWS))
+        self.rows = [row for path in self.marked() for row in read_marks(path, self.text(path))]
         self.exempt = read_exemptions(self.text(EXEMPT))
         self.promises = [s for s in self.sentences if is_promise(s)]
 
     def text(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as f:
             return f.read()
+
+    def marked(self):
+        """Returns the files that may have marks."""
+        return sorted(os.path.relpath(os.path.join(folder, name), self.root)
+                      for top in FOLDERS for folder, _, names in os.walk(os.path.join(self.root, top))
+                      for name in names if name.endswith((".c", ".cc", ".py")) and "promises" not in name)
+
+    def rows_of(self, sentence):
+        return [row for row in self.rows if row.fits(sentence)]
 
     def missing(self):
         return [s for s in self.promises if not any(row.fits(s) for row in self.rows + self.exempt)]
@@ -149,48 +167,46 @@ class Tree:
         return [row for row in rows if not any(row.fits(s) for s in self.sentences)]
 
     def ambiguous(self):
-        """Returns the rows that fit two different sentences, and the second of two rows for one sentence."""
-        found = [row for row in self.rows + self.exempt
-                 if len({s.text for s in self.sentences if row.fits(s)}) > 1]
-        seen = set()
-        for row in self.rows + self.exempt:
-            if (row.place, row.text) in seen:
-                found.append(row)
-            seen.add((row.place, row.text))
-        return found
+        """Returns the rows that fit two different sentences."""
+        return [row for row in self.rows + self.exempt
+                if len({s.text for s in self.sentences if row.fits(s)}) > 1]
 
     def bad_tests(self):
         for row in self.rows:
-            if not row.tests:
-                yield f"{ROWS}:{row.line}: no test"
-            for test in row.tests:
-                why = trouble_with(self.root, test)
-                if why:
-                    yield f"{ROWS}:{row.line}: {test} {why}"
+            why = trouble_with(self.root, row.test) if row.test else "has no test below it"
+            if why:
+                yield f"{row}: {row.test or 'the mark'} {why}"
 
     def bad_exemptions(self):
         promises = {s.key for s in self.promises}
         for row in self.exempt:
-            if len(row.tests.split()) < 3:
-                yield f"{EXEMPT}:{row.line}: no reason"
+            if len(row.test.split()) < 3:
+                yield f"{row}: no reason"
             elif not any(row.fits(s) for s in self.sentences):
-                yield f"{EXEMPT}:{row.line}: no such sentence: {row.place}: {row.text}"
+                yield f"{row}: no such sentence"
             elif not any(row.fits(s) and s.key in promises for s in self.sentences):
-                yield f"{EXEMPT}:{row.line}: the sentence needs no exemption"
+                yield f"{row}: the sentence needs no exemption"
 
 
-def row_of(sentence, tests):
-    text = sentence.text.replace("|", "\\|")
-    return f"| {sentence.place} | {text} | {tests} |"
+def mark_of(sentence):
+    return f'Promises: {sentence.place}: "{sentence.text}".'
 
 
 def print_missing(tree):
     lost = tree.stale(tree.rows)
     for sentence in tree.missing():
-        near = [row for row in lost if row.place == sentence.place] or lost
-        best = difflib.get_close_matches(sentence.text, [row.text for row in near], 1, 0.6)
-        tests = next((", ".join(row.tests) for row in near if best and row.text == best[0]), "?")
-        print(row_of(sentence, tests))
+        near = {row.words: row for row in lost if row.place == sentence.place}
+        best = max(near, key=lambda w: difflib.SequenceMatcher(None, w, sentence.text).ratio(), default=None)
+        print(f"{near[best].where if best else '?'}: {mark_of(sentence)}")
+    return 0
+
+
+def print_table(tree):
+    print("| Place | Sentence | Test |\n| --- | --- | --- |")
+    for s in tree.sentences:
+        tests = sorted({row.test for row in tree.rows_of(s)})
+        if tests:
+            print(f"| {s.place} | {s.text.replace('|', chr(92) + '|')} | {', '.join(tests)} |")
     return 0
 
 
@@ -205,17 +221,15 @@ def check(tree):
             print(f"# {message}")
         print(f"{'not ok' if messages else 'ok'} {number} - {name}")
 
-    test("each promise of the header has a row, or is exempt",
-         [f"{s.path}:{s.line}: no row: {row_of(s, '?')}" for s in tree.missing()])
-    test("each row has its sentence",
-         [f"{ROWS}:{row.line}: no such sentence: {row.place}: {row.text}" for row in tree.stale(tree.rows)])
-    test("each row is for one sentence, and the only one",
-         [f"{row.line}: {row.place}: {row.text}" for row in tree.ambiguous()])
+    test("each promise of the header has a mark, or is exempt",
+         [f"{s.path}:{s.line}: no mark: {mark_of(s)}" for s in tree.missing()])
+    test("each mark has its sentence", [f"{row}: no such sentence" for row in tree.stale(tree.rows)])
+    test("the words of a mark are in one sentence", [str(row) for row in tree.ambiguous()])
     test("each test exists and is run", list(tree.bad_tests()))
     test("each exemption is needed, and has a reason", list(tree.bad_exemptions()))
     test("the header has promises", [] if len(tree.promises) >= 250 else [f"{len(tree.promises)} found"])
     print(f"# {len(tree.sentences)} sentences, {len(tree.promises)} of them promises; "
-          f"{len(tree.rows)} rows, {len(tree.exempt)} exemptions")
+          f"{len(tree.rows)} marks, {len(tree.exempt)} exemptions")
     print(f"1..{number}")
     return int(failed)
 
@@ -225,16 +239,14 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("--tree", default=os.path.join(here, "..", ".."))
     choice = parser.add_mutually_exclusive_group()
-    for option in ("--missing", "--stale", "--list"):
+    for option in ("--missing", "--table", "--list"):
         choice.add_argument(option, action="store_true")
     chosen = parser.parse_args(arguments)
     tree = Tree(os.path.realpath(chosen.tree))
     if chosen.missing:
         return print_missing(tree)
-    if chosen.stale:
-        for row in tree.stale(tree.rows):
-            print(f"{ROWS}:{row.line}: {row.place}: {row.text}")
-        return 0
+    if chosen.table:
+        return print_table(tree)
     if chosen.list:
         for s in tree.sentences:
             print(f"{s.path}:{s.line:4} {'promise' if is_promise(s) else '       '} {s.place}: {s.text}")

@@ -57,7 +57,8 @@ struct glock_ops {
 	int size; /* never 0 */
 };
 """
-TEST = "static void tested(void **state)\ncmocka_unit_test(tested),\nstatic void lonely(void)\n"
+TEST = "static void tested(void **state)\ncmocka_unit_test(tested),\n"
+LONELY = "static void lonely(void)\n"
 
 
 def check(got, expected):
@@ -84,18 +85,21 @@ def test_promises_have_words(_):
     check(found, ["x.h - a header.", "It is green.", "A long line goes on.", "Names are long.", "Does a thing."])
 
 
-ROWS = [f"| {s.place} | {s.text} | tests/x/test_x.c:tested |" for s in header.read(HEADER)
-        if promises.is_promise(s) and s.place != "size"]
+def mark(*sentences):
+    return "/* Promises: " + "; ".join(f'{place}: "{words}"' for place, words in sentences) + ". */\n"
+
+
+PROMISES = [(s.place, s.text) for s in header.read(HEADER) if promises.is_promise(s) and s.place != "size"]
 EXEMPT = ["size | never 0 | a duty of the program"]
+MESON = "test('x')"
 
 
-def run(text=HEADER, rows=None, exempt=None, arguments=()):
-    """Returns the status of promises.py and its output, for a tree of that header, rows and exemptions."""
+def run(text=HEADER, marks=mark(*PROMISES), test=TEST, exempt=(), meson=MESON, arguments=()):
+    """Returns the status of promises.py and its output, for a tree of that header, marks and exemptions."""
     with tempfile.TemporaryDirectory() as root:
-        for path, content in ((promises.HEADERS[0], text), (promises.HEADERS[1], "/* SPDX-License-Identifier: MIT */\n"), (promises.ROWS, "\n".join(ROWS if rows is None else rows)),
-                              (promises.EXEMPT, "\n".join(EXEMPT if exempt is None else exempt)),
-                              ("tests/x/test_x.c", TEST), ("tests/x/meson.build", "test('x')"),
-                              ("tests/y/test_x.c", TEST)):
+        for path, content in ((promises.HEADERS[0], text), (promises.HEADERS[1], "/* SPDX-License-Identifier: MIT */\n"),
+                              (promises.EXEMPT, "\n".join([*EXEMPT, *exempt])), ("examples/README", ""),
+                              ("tests/x/test_x.c", marks + test), ("tests/x/meson.build", meson)):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
             with open(os.path.join(root, path), "w", encoding="utf-8") as f:
                 f.write(content)
@@ -118,32 +122,41 @@ def test_a_whole_tree_passes(_):
 
 
 def test_gaps_fail(_):
-    fails("1", "no row: | glock_do | Never waits.", text=HEADER.replace("Does a thing.", "Never waits."))
-    fails("2", "no such sentence: glock_do: Waits.", rows=ROWS + ["| glock_do | Waits. | tests/x/test_x.c:tested |"])
-    fails("3", "glock_do: At once.", rows=ROWS + ["| glock_do | At once. | tests/x/test_x.c:tested |"])
-    for test, why in (("tests/x/test_x.c:none", "has no such function"), ("tests/x/test_z.c:tested", "has no such file"),
-                      ("tests/x/test_x.c:lonely", "no list of tests"), ("tests/y/test_x.c:tested", "in no meson.build"),
-                      ("x:y", "is not of the form"), ("", "no test")):
-        fails("4", why, rows=[ROWS[0].replace("tests/x/test_x.c:tested", test), *ROWS[1:]])
+    fails("1", 'no mark: Promises: glock_do: "Never waits.".', text=HEADER.replace("Does a thing.", "Never waits."))
+    fails("2", 'glock_do: "Waits": no such sentence', marks=mark(*PROMISES, ("glock_do", "Waits")))
+    fails("2", 'tests/x/test_x.c:1: go: "At once": no such sentence', marks=mark(*PROMISES, ("go", "At once")))
+    fails("3", 'glock_do: "-E"', marks=mark(*PROMISES, ("glock_do", "-E")))
+    for more, why in ((LONELY, "lonely has the function, but no list of tests"), ("", "has no test below it")):
+        fails("4", why, test=TEST + mark(PROMISES[0]) + more)
+    fails("4", "is in no meson.build", meson="")
     for line, why in (("glock_do | Does a thing. | a duty of the program", "needs no exemption"),
                       ("glock_do | No thing. | a duty of the program", "no such sentence"),
-                      ("size | never 0... | why", "no reason")):
-        fails("5", why, exempt=EXEMPT + [line])
+                      ("size | never | why", "no reason")):
+        fails("5", why, exempt=[line])
 
 
-def test_prefixes_fit_one_sentence(_):
-    row = "| glock_do | -EBUSY another... | tests/x/test_x.c:tested |"
-    rows = [r for r in ROWS if "-EBUSY" not in r]
-    _, said = run(rows=[*rows, row])
-    assert "not ok 1" not in said and "not ok 3" not in said, said
-    fails("3", "-E...", rows=[*ROWS, "| glock_do | -E... | tests/x/test_x.c:tested |"])
+def test_marks_may_have_several_lines_and_words(_):
+    marks = '/*\n * Promises: glock_do: "-EBUSY another\n * one", "At once"; Files of "x": "is kept".\n */\n'
+    check([(r.place, r.words, r.test) for r in promises.read_marks("x.c", marks + TEST)],
+          [("glock_do", "-EBUSY another one", "x.c:tested"), ("glock_do", "At once", "x.c:tested"),
+           ('Files of "x"', "is kept", "x.c:tested")])
+    check([(r.place, r.words, r.test) for r in promises.read_marks("x.py", '# Promises: a: "b",\n# "c".\ndef d():\n')],
+          [("a", "b", "x.py:d"), ("a", "c", "x.py:d")])
+    check([str(r) for r in promises.read_marks("x.c", "/* Promises: glock_do: At once. */\n" + TEST)],
+          ['x.c:1: ?: "glock_do: At once."'])
 
 
-def test_a_changed_sentence_keeps_its_test(_):
+def test_a_changed_sentence_names_its_test(_):
     text = HEADER.replace("a wrong thing", "a thing that is wrong")
     status, said = run(text=text, arguments=["--missing"])
-    check((status, said), (0, "| glock_do | -EINVAL a thing that is wrong | tests/x/test_x.c:tested |\n"))
-    check(run(text=text, arguments=["--stale"])[1].count("a wrong thing"), 1)
+    check((status, said), (0, 'tests/x/test_x.c:1: Promises: glock_do: "-EINVAL a thing that is wrong".\n'))
+    status, said = run(marks=mark(*[(p, w.replace("-EINVAL a wrong thing", "-EINVAL a")) for p, w in PROMISES]), text=text)
+    assert "not ok 1" not in said and "not ok 2" not in said, said
+
+
+def test_the_table_has_each_promise(_):
+    status, said = run(arguments=["--table"])
+    check((status, said.count("tests/x/test_x.c:tested")), (0, len(PROMISES)))
 
 
 if __name__ == "__main__":

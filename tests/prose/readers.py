@@ -135,6 +135,7 @@ def layout(lines, trails=False):
 # ---- C ----
 
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+MARK = re.compile(r"/\*[\s*]*Promises:")  # words of sentences of a header, which is read
 HELP = re.compile(r"\.(?:help|what)\s*=\s*$|help\w*\[\]\s*=\s*$")
 
 
@@ -194,7 +195,8 @@ class CReader:
                 self.line_comment(number, at - line_start, behind_code, word)
             elif word.startswith("/*"):
                 self.flush()
-                self.blocks.extend(layout(comment_lines(number, word), behind_code))
+                if not MARK.match(word):
+                    self.blocks.extend(layout(comment_lines(number, word), behind_code))
         self.flush()
         return self.blocks
 

@@ -89,6 +89,7 @@ static void write_mapped_page(unsigned int nodes, bool no_hold, int64_t awake, u
  * Without a hold time no node makes progress. With the default all nodes do, wherever the touch
  * comes within a hand-over after the release.
  */
+/* Promises: hold: "So holders of", "The library does". */
 static void scenario_mapped_page(void **state)
 {
 	static const unsigned int nodes[] = {2, 3, 8}, percent[] = {10, 40, 90};
@@ -268,6 +269,7 @@ static void close_one(unsigned int n)
 }
 
 /* A value that one node writes in EX can be read on the other. */
+/* Promises: glock_lvb_read: "The next holder". */
 static void scenario_value_block(void **state)
 {
 	char value[GLOCK_LVB_SIZE] = "first", got[GLOCK_LVB_SIZE];
@@ -483,6 +485,7 @@ static void close_two(void)
 }
 
 /* Whatever the hold time: a hand-over is five messages of at most one ms each. */
+/* Promises: glock_nq: "GLOCK_TRY waits for one", "With GLOCK_TRY a". */
 static void scenario_idle_is_given_up(void **state)
 {
 	static const int64_t holds[] = {GLOCK_HOLD_NONE, 0, 100000 * MS};
@@ -511,6 +514,7 @@ static void scenario_idle_is_given_up(void **state)
 }
 
 /* The answer needs no more than the way to the holder and back, and names the reason. */
+/* Promises: glock_nq: "Fails with -EBUSY". */
 static void scenario_idle_is_in_use(void **state)
 {
 	struct glock_holder a, b;
@@ -539,6 +543,7 @@ static void scenario_idle_is_in_use(void **state)
 }
 
 /* The holder of the other node lets go, and then the lock goes without a further request. */
+/* Promises: glock_nq: "A GLOCK_TRY that". */
 static void scenario_idle_demands(void **state)
 {
 	struct glock_holder a, b;
@@ -555,6 +560,7 @@ static void scenario_idle_demands(void **state)
 }
 
 /* A node that gives no answer: the wait ends, and the answer does not say that the lock is used. */
+/* Promises: glock_nq: "-EAGAIN stands for a". */
 static void scenario_idle_gets_no_answer(void **state)
 {
 	struct glock_holder a, b;

@@ -239,6 +239,7 @@ static int recovers(void *arg, unsigned int node)
 }
 
 /* One living node recovers each death, or the next node that opens the space. */
+/* Promises: recover: "Called once for". */
 static void simulate_recovers(void **state)
 {
 	struct glock_sim_options o = {.size = sizeof(o),
@@ -295,6 +296,7 @@ static int waits_for_several(void *arg, unsigned int node)
 }
 
 /* The wait and the sleep after it take 10 s at most. They are long with so many retries. */
+/* Promises: glock_async_wait: "With retries this". */
 static void simulate_async_wait(void **state)
 {
 	uint64_t longest = 0;

@@ -311,6 +311,7 @@ static void death_compressed(void **state)
 }
 
 /* Told resources go first, and then tell again. Other deaths wait for a call that needs more. */
+/* Promises: glock_owner_died: "For each lock". */
 static void death_compressed_again(void **state)
 {
 	char name[8];
