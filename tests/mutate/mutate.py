@@ -4,6 +4,7 @@
 usage: mutate.py check                     each mutant fits, each row has a mutant or a reason (TAP)
        mutate.py run [OPTION...] [NAME...] runs mutants: all, or those whose name or row has NAME
        mutate.py rows [TEXT]               rows without a mutant
+       mutate.py rules                     a table of all rules: text, where it is built, test, source
 
        --some N:HASH   N rows, chosen by the text HASH (a commit)
        --work FOLDER   where copies are built: build-mutate
@@ -15,9 +16,15 @@ A mutant is a paragraph of a file tests/mutate/*.mutants, for example:
     file src/glock/base/mode.c.
     - old text, once in that file.
     + new text.
-    rule A part of one rule in docs/rules.md.
-    promise Place: a part of one promise in docs/promises.md.
+    rule L: A rule of the library, in this project's words.
+    by tests/glock/test_mode.c:mode_cache_rules
+    in Glock internal locking rules, cache table
+    rule A part of a rule that another mutant names whole.
+    promise Place: a part of one promise of glock.h.
     also tests/x/test_y.c:test_z
+
+A rule comes from a document: rules.mutants says which letter stands for which one. `by` names the test of the rule, and
+`in` the place in the document. The tests of a promise have its mark: see tests/promises/promises.py.
 
 A change of white space does not matter. Lines - and the lines + behind them make one change, and a
 mutant may have several. The test of a row is the one that the row names. It must fail with the
@@ -47,17 +54,21 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, 'tests', 'mutate')
+sys.path.insert(0, os.path.join(ROOT, 'tests', 'promises'))
+import promises  # noqa: E402
+
 # A test hangs because of the mutant if it takes so much longer than without.
 SECONDS, TIMES = 25, 4
 
 
 class Row:
-    """A row of a document: its key, and the tests that it names."""
+    """A rule, a promise, or a test of neither: its key and its tests."""
 
-    def __init__(self, kind, key, tests):
-        self.kind, self.key, self.tests = kind, key, tests
+    def __init__(self, kind, key, tests, source=''):
+        self.kind, self.key, self.tests, self.source = kind, key, tests, source
         self.mutants, self.reason = [], None
 
     def name(self):
@@ -71,6 +82,7 @@ class Mutant:
         self.name, self.file = name, None
         self.changes = []  # (old lines, new lines)
         self.keys, self.rows = [], []
+        self.rules = []  # those that this paragraph names whole
         self.finder, self.begin = None, 0  # of a mutant behind a switch
 
     def add(self, word, text):
@@ -97,22 +109,20 @@ def read(path):
         return file.read()
 
 
-def table_rows(path, columns):
-    """Yields the cells of each row of the tables with so many columns."""
-    for line in read(os.path.join(ROOT, path)).splitlines():
-        cells = [c.strip() for c in line.strip().strip('|').split(' | ')]
-        if line.startswith('|') and len(cells) == columns and not set(cells[0]) <= set('- '):
-            yield cells
+def function_around(text, change):
+    """Returns the name of the function, table or macro in which the change begins."""
+    begin = re.search(r'\s+'.join(re.escape(w) for w in '\n'.join(change[0]).split()), text)
+    names = re.findall(r'^(?:#define |[A-Za-z].*?[ *])(\w+)(?:\(|\[.*=|\s*=|$)', text[:begin.end()], re.M)
+    return names[-1] if names else '?'
 
 
-def read_rows():
-    rows = []
-    for cells in table_rows('docs/rules.md', 5):
-        if cells[0] != 'From':
-            rows.append(Row('rule', cells[1], [cells[3]]))
-    for cells in table_rows('docs/promises.md', 3):
-        if cells[0] != 'Place':
-            rows.append(Row('promise', '%s: %s' % (cells[0], cells[1]), cells[2].split(', ')))
+def read_rows(mutants):
+    rows = [rule for mutant in mutants for rule in mutant.rules]
+    tree = promises.Tree(ROOT)
+    for sentence in tree.sentences:
+        tests = sorted({row.test for row in tree.rows_of(sentence)})
+        if tests:
+            rows.append(Row('promise', '%s: %s' % (sentence.place, sentence.text), tests))
     return rows
 
 
@@ -132,6 +142,12 @@ def read_mutants():
                     mutant.add(word, rest)
                 elif word in ('rule', 'promise', 'also'):
                     mutant.keys.append((word, rest))
+                elif word == 'by':  # the rule before it stands here whole
+                    source, _, key = mutant.keys[-1][1].partition(': ')
+                    mutant.keys[-1] = ('rule', key)
+                    mutant.rules.append(Row('rule', key, [rest], source))
+                elif word == 'in':
+                    mutant.rules[-1].source += ': ' + rest
                 elif word == 'found':
                     mutant.finder, _, begin = rest.partition(' from ')
                     mutant.begin = int(begin or 0)
@@ -154,8 +170,11 @@ def find_row(rows, kind, key):
 
 def load():
     """Returns rows, mutants, and messages about what does not fit."""
-    rows, mutants, wrong = read_rows(), read_mutants(), []
-    names = set()
+    mutants, wrong, names = read_mutants(), [], set()
+    rows = read_rows(mutants)
+    for row in rows:
+        for why in filter(None, (promises.trouble_with(ROOT, test) for test in row.tests)):
+            wrong.append('%s: %s %s' % (row.name(), ', '.join(row.tests), why))
     for mutant in mutants:
         if mutant.name in names:
             wrong.append('two mutants are named "%s"' % mutant.name)
@@ -200,7 +219,7 @@ def check():
     rows, mutants, wrong = load()
     bare = [r.name() for r in rows if not r.mutants and not r.reason]
     for number, (what, messages) in enumerate(
-            (('each mutant fits the tree and the documents', wrong),
+            (('each mutant fits the tree, and each rule has a test', wrong),
              ('each row has a mutant, or a reason why it has none', bare)), 1):
         for message in messages:
             print('# ' + message)
@@ -489,7 +508,7 @@ def run(options):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n\nA mutant')[0])
-    parser.add_argument('what', choices=('check', 'run', 'rows'))
+    parser.add_argument('what', choices=('check', 'run', 'rows', 'rules'))
     parser.add_argument('names', nargs='*')
     parser.add_argument('--some')
     parser.add_argument('--work', default=os.path.join(ROOT, 'build-mutate'))
@@ -499,7 +518,16 @@ def main():
         return check()
     if options.what == 'run':
         return run(options)
-    for row in load()[0]:
+    rows = load()[0]
+    if options.what == 'rules':
+        print('| Rule | Where | Test | From |\n| --- | --- | --- | --- |')
+        for row in rows:
+            if row.kind == 'rule':
+                where = sorted({'%s:%s' % (m.file, function_around(read(os.path.join(ROOT, m.file)), m.changes[0]))
+                                for m in row.mutants})
+                print('| %s | %s | %s | %s |' % (row.key, ', '.join(where), row.tests[0], row.source))
+        return 0
+    for row in rows:
         if not row.mutants and not row.reason and all(n in row.name() for n in options.names):
             print('%s\n    %s' % (row.name(), ', '.join(row.tests)))
     return 0
