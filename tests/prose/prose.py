@@ -44,7 +44,7 @@ class Tap:
 def total(found):
     sums = collections.Counter()
     for findings in found.values():
-        sums.update({rule: n for rule, n in findings.counts().items() if rule != "median"})
+        sums.update({rule: n for rule, n in findings.counts().items() if rule in rules.ADDITIVE})
     return sums
 
 
@@ -60,6 +60,7 @@ def check(exemptions, found):
              [f"{persons} in all", *above("persons")] if persons > PERSONS_OF_TREE else [])
     tap.test(f"no sentence has more than {rules.LONG} words", above("long"))
     tap.test(f"the median of a file is at most {rules.MEDIAN} words", above("median"))
+    tap.test(f"at most {rules.PAIRS} % of a page's sentences stand in pairs of {rules.SHORT} words or fewer", above("pairs"))
     tap.test(f"no line of C has more than {rules.COLUMNS} columns", above("columns"))
     tap.test("each exemption is needed", exemptions.unused(), f"remove it from {tree.EXEMPT}")
     return tap.end()

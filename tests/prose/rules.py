@@ -5,6 +5,8 @@ headless   a sentence that begins with a bare Who, Whoever, Whom, Whose or What 
 persons    an indefinite person: somebody, nobody, anybody, everybody, someone, anyone, everyone, whoever
 long       a sentence of more than 28 words
 median     the median of words a sentence, where it is above 17 and the file has ten sentences or more
+pairs      the percentage of sentences that stand in pairs of 9 words or fewer, where it is above 12 in a page that people
+           read from its top
 columns    a line of C that is wider than 100 columns, with tabs of 8
 """
 
@@ -14,11 +16,14 @@ import statistics
 import readers
 import sentences
 
-RULES = ("headless", "persons", "long", "median", "columns")
-ADDITIVE = tuple(rule for rule in RULES if rule != "median")
+RULES = ("headless", "persons", "long", "median", "pairs", "columns")
+SHARES = ("median", "pairs")
+ADDITIVE = tuple(rule for rule in RULES if rule not in SHARES)
 LONG = 28
 MEDIAN, MEDIAN_OF = 17, 10
 COLUMNS = 100
+SHORT, PAIRS = 9, 12
+READ_ALOUD = ("CONTRIBUTING.md", *(f"docs/{page}.md" for page in ("libglock", "testing")))
 
 PERSONS = re.compile(r"\b(?:(?:some|no|any|every)body|(?:some|any|every)one|who(?:m|se)?(?:so)?ever)\b", re.I)
 OPENING = r"[\s(*_-]*"
@@ -42,10 +47,10 @@ class Findings:
     def __init__(self):
         self.offences = []
         self.sentences = 0
-        self.median = 0
+        self.median = self.pairs = 0
 
     def counts(self):
-        """Returns {rule: count} of the rules with a count. A median up to the limit is no count."""
+        """Returns {rule: count} of the rules with a count. A median or share up to its limit is no count."""
         result = {}
         for rule in ADDITIVE:
             count = sum(1 for offence in self.offences if offence.rule == rule)
@@ -53,6 +58,8 @@ class Findings:
                 result[rule] = count
         if self.sentences >= MEDIAN_OF and self.median > MEDIAN:
             result["median"] = self.median
+        if self.pairs > PAIRS:
+            result["pairs"] = self.pairs
         return result
 
 
@@ -85,8 +92,9 @@ def wide_lines(text):
 def find(path, text, is_exempt=lambda path, text: False):
     """Returns the findings of a file. is_exempt(path, sentence) says what is not counted."""
     findings = Findings()
-    lengths = []
+    lengths, paired = [], []
     for block in readers.read(path, text):
+        before = None  # the sentence before, if it is short
         for offset, sentence in sentences.split(block.text()):
             shown = sentence.replace(readers.JOINT, " ")
             if is_exempt(path, shown):
@@ -95,9 +103,15 @@ def find(path, text, is_exempt=lambda path, text: False):
             if block.kind == readers.PROSE and length > 2:
                 lengths.append(length)
             line = block.line_at(offset)
+            if block.kind == readers.PROSE and path in READ_ALOUD:
+                this = Offence("pairs", line, shown) if length <= SHORT else None
+                paired += [o for o in (before, this) if before and this and o not in paired]
+                before = this
             findings.offences.extend(Offence(rule, line, shown) for rule in of_sentence(block, sentence))
     if re.search(r"\.(?:c|h|cc)$", path):
         findings.offences.extend(o for o in wide_lines(text) if not is_exempt(path, o.text))
     findings.sentences = len(lengths)
     findings.median = int(statistics.median_low(lengths)) if lengths else 0
+    findings.pairs = round(100 * len(paired) / len(lengths)) if lengths else 0
+    findings.offences.extend(paired if findings.pairs > PAIRS else [])
     return findings

@@ -11,6 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
+import commits  # noqa: E402
 import prose  # noqa: E402
 import readers  # noqa: E402
 import rules  # noqa: E402
@@ -328,12 +329,24 @@ def test_limits(folder):
     tree = Tree(folder)
     check(tree.prose()[0], 0)
     for rule, name, text in ((1, "c.md", "Who waits is first."), (3, "c.md", LONG * 2),
-                             (4, "c.md", (LONG + "now. ") * 10), (5, "c.c", "x" * 101)):
+                             (4, "c.md", (LONG + "now. ") * 10), (6, "c.c", "x" * 101),
+                             (5, "CONTRIBUTING.md", "A node waits now. A thread waits now.\n\n" * 2)):
         tree.write("c.md", "A node waits.\n")
         tree.write(name, text)
         tree.fails(rule, name)
+        tree.write(name, "")
+    tree.write("c.md", LONG * 2)
     program = [sys.executable, os.path.join(HERE, "prose.py"), "--tree", folder]
     check(subprocess.run(program, capture_output=True, check=False).returncode, 1)
+
+
+def test_pairs_stand_side_by_side(_):
+    for text, share in (("A node waits now. A thread waits now. " + LONG + "now.", 67),
+                        ("A node waits now. " + LONG + "now. A thread waits now.", 0),
+                        ("A node waits now.\n\nA thread waits now.", 0),
+                        ("A node waits. A node goes on. A thread waits now.", 100)):
+        check(rules.find("CONTRIBUTING.md", text).pairs, share)
+        check(rules.find("other.md", text).pairs, 0)
 
 
 def test_persons_of_the_tree(folder):
@@ -351,7 +364,7 @@ def test_exemptions(folder):
     tree.write("tests/prose/exempt", "# comment\nb.md | Who waits | an example of what to avoid\n")
     check(tree.prose()[0], 0)
     tree.write("b.md", "A node waits.\n")
-    tree.fails(6, "exempt:2")
+    tree.fails(7, "exempt:2")
     tree.write("tests/prose/exempt", "b.md | Who waits\n")
     check(tree.prose()[0], 1)
 
@@ -362,6 +375,24 @@ def test_offences_are_shown(folder):
     status, output = tree.prose("--show", "a.md")
     check((status, "a.md:1: headless: Who waits is first." in output), (0, True))
     check(tree.prose("--worst", "1"), (0, "a.md headless=1 persons=1\n"))
+
+
+def test_messages_of_commits(folder):
+    def git(*arguments):
+        subprocess.run(["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True,
+                       capture_output=True)
+
+    def commit(*paragraphs):
+        git("commit", "-q", "--allow-empty", *(word for text in paragraphs for word in ("-m", text)))
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return commits.main("1", folder), out.getvalue()
+
+    git("init", "-q")
+    check(commit("x" * 72, "A reason.")[0], 0)
+    for message, why in ((("x" * 73, "A reason."), "has 73 characters"), (("A change.", "A reason."), "full stop"),
+                         (("A change",), "no body")):
+        status, output = commit(*message)
+        check((status, why in output), (1, True))
 
 
 if __name__ == "__main__":
