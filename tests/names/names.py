@@ -35,8 +35,6 @@ sys.path.insert(0, os.path.join(HERE, "..", "prose"))
 import tree  # noqa: E402
 
 EXEMPT = "tests/names/exempt"
-# A history, and two tables whose names the tests `promises` and `mutants` check.
-NOT_READ = ("docs/bugs.md", "docs/promises.md", "docs/rules.md")
 # Texts that prove nothing: prose, outputs, and the tests of texts, which name made-up things.
 NO_CODE = re.compile(r"(?:docs|tests/(?:data|golden|names|prose|promises|provenance))/|.*(?:\.(?:md|scd|svg)|/exempt)$")
 METRICS = "src/o2top/views/openmetrics.c"
@@ -126,7 +124,7 @@ class Tree:
         elif path == "CHANGELOG.md":
             new = re.search(r"^## Unreleased.*?(?=^## )", text, re.S | re.M)
             self.documents[path] = blank(text[:new.start()]) + new.group() if new else ""
-        elif path.endswith(".md") and path not in NOT_READ:
+        elif path.endswith(".md"):
             self.documents[path] = text
         else:
             code = HASH_TOKEN.sub(lambda m: m.group(1) or "", text)
