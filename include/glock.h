@@ -8,8 +8,8 @@
  * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
  * explains the program, and shows the traps.
  *
- * Only close writes back what is dirty at the end. A process that leaves without close loses it.
- * exit() then tells the log of the space. _exit() and signals tell nothing. See glock_sync().
+ * Only close writes back what is dirty at the end. A process that leaves without close loses it:
+ * exit() then tells the log of the space, _exit() and signals tell nothing. See glock_sync().
  *
  *	cc cached_file.c $(pkg-config --cflags --libs glock) -o cached_file
  *	./cached_file FILE
@@ -79,14 +79,15 @@
  *
  * A lock carries the right to cache what the lock protects. Before another node gets the lock, the
  * library calls the program. The program then writes back dirty data and drops data that it may
- * not keep.
+ * not keep. In mode EX one owner may read and change the data. In SH many owners read it, and keep
+ * copies. In DF many owners share it without copies of the data, as direct I/O does.
  *
  * WHAT TO KNOW BEFORE USING IT
  *
  *   Fencing. A node that stands still for long and then goes on may believe that it still holds
- *   locks. Other nodes may have taken over these locks. No lock service can prevent this. If such
- *   a node must not write to a storage, the storage has to refuse the write. glock_valid() tells
- *   only what the node itself knows.
+ *   locks, which other nodes may have taken over. No lock service can prevent this. If such a node
+ *   must not write to a storage, the storage has to refuse the write. glock_valid() tells only what
+ *   the node itself knows.
  *
  *   Holders are never revoked. A demand of another node waits until all holders of this node have
  *   let go. A holder that keeps a glock for long stops other nodes for as long.
@@ -115,11 +116,11 @@
  *   request that cannot be granted at once returns -EDEADLK. glock_dq_wait(), glock_dispatch() and
  *   glock_space_close() return -EDEADLK there, too.
  *
- *   fork. A space belongs to the process that opened it. In a child process every call returns
+ *   fork. A space belongs to the process that opened it, and in a child process every call returns
  *   -ECHILD. Calls without an error number do nothing: glock_valid(), glock_owner_died() and
- *   glock_shrink() return 0, and glock_poll() returns 1. The child must not close the space. The
- *   exit of the child gives nothing back. exec needs no care. A child may open spaces of its own,
- *   also if an operation or the log forked it.
+ *   glock_shrink() return 0, and glock_poll() returns 1. The child must not close the space, and
+ *   the exit of the child gives nothing back. exec needs no care. A child may open spaces of its
+ *   own, also if an operation or the log forked it.
  *
  *   Unloading. After dlclose() libglock.so stays loaded, because threads that used it call it once
  *   more when they end. A plug-in with libglock.a in it has to stay loaded, too: link the plug-in
@@ -129,12 +130,12 @@
  *   handler must not call a function of this header, and must not leave one by siglongjmp().
  *
  *   Deadlocks. If an owner asks for the same glock twice, the second request returns -EDEADLK. Two
- *   owners that take two glocks in different orders wait for ever, on one node or on two. See
- *   glock_nq_m() and GLOCK_SPACE_CHECK_ORDER. Nothing else looks for deadlocks.
+ *   owners that take two glocks in different orders wait for ever, on one node or on two.
+ *   glock_nq_m() and GLOCK_SPACE_CHECK_ORDER help, and nothing else looks for deadlocks.
  *
- *   Memory. Pointers given to the library must be valid. A function says what it keeps beyond the
- *   call. While the program uses anything of a glock, holders included, the program must keep its
- *   reference to the glock (glock_get()).
+ *   Memory. Pointers given to the library must be valid, and a function says what it keeps beyond
+ *   the call. While the program uses anything of a glock, holders included, the program must keep
+ *   its reference to the glock (glock_get()).
  *
  *   Stack. A call takes at most 16 KiB of the stack of the calling thread. The functions of the
  *   program that it calls come on top.
@@ -159,8 +160,8 @@
  *
  *   Memory of "local". The file also has the locks. If its file system has no memory for another
  *   lock, the library makes room in the space. This node gives back some of its idle locks, the
- *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
- *   as always. A request waits for that for about a second at most. A try does not wait. A lock
+ *   least recently used first. If it has none, the other nodes do so, with xmote_th and inval as
+ *   always. A request waits for that for about a second at most. A try does not wait. A lock
  *   that is held, wanted or referenced (glock_get()) is in use, and stays. Once memory is full of
  *   locks in use, or of other files, requests for more locks return -ENOSPC.
  *
@@ -173,9 +174,8 @@
  *             lock of a glock. A thread holds that lock for a few instructions only.
  *   Waits     The function waits for what its comment names. If nothing limits this wait, it may
  *             last for ever.
- * The comments do not repeat two errors. In a child after fork a function returns -ECHILD. In the
- * operations callback, demote_ok, dump, pages and lost a function that needs a lock returns
- * -EDEADLK.
+ * The comments do not repeat two errors. A function returns -ECHILD in a child after fork, and
+ * -EDEADLK in the operations callback, demote_ok, dump, pages and lost if it needs a lock.
  */
 #ifndef GLOCK_H
 #define GLOCK_H
@@ -263,7 +263,7 @@ enum glock_type {
 unsigned int glock_version(void);
 
 /*
- * Structs with a member size. The program sets size to sizeof(the struct). So a program and a
+ * Structs with a member size. The program sets size to sizeof(the struct), so a program and a
  * library of different versions fit together. A member that the program does not have counts as 0.
  * A member that the library does not have must be 0, else glock_space_open() returns -E2BIG.
  * A size of 0, or below the size in version 0.2.0, is -EINVAL. The log names the struct. In an
@@ -431,7 +431,7 @@ struct glock_type_options {
 	const struct glock_ops *ops;
 	/*
 	 * The hold time in ns. Demands of other nodes wait for this time after each grant
-	 * of the lock manager. So holders of this node get something done.
+	 * of the lock manager, so holders of this node get something done.
 	 *   0                 the library sets it for each glock; see below
 	 *   GLOCK_HOLD_NONE   no hold time
 	 *   any other value   always this time
@@ -526,7 +526,7 @@ struct glock_space_options {
 	/*
 	 * The library runs the work of the space on at most so many threads, 256 at most. 0: 16.
 	 * The library begins with one thread, and keeps each thread until the space is closed. When
-	 * all threads are inside operations, the library starts one more, up to that number. So a
+	 * all threads are inside operations, the library starts one more, up to that number, so a
 	 * slow operation of one glock does not delay other glocks. With 1 there is one thread for
 	 * the whole space.
 	 * Has no effect with GLOCK_SPACE_DISPATCH.

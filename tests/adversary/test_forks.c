@@ -74,8 +74,8 @@ static void forked_after_a_death(void)
 
 /* In a child every call answers -ECHILD. Its calls and its end change nothing in the parent. */
 /*
- * Promises: fork: "In a child", "Calls without an", "The exit of"; What to know before using it:
- * "In a child"; glock_nq: "-ECHILD NOBLOCK: it".
+ * Promises: fork: "in a child", "Calls without an", "the exit of"; What to know before using it:
+ * "in a child"; glock_nq: "-ECHILD NOBLOCK: it".
  */
 static void forked(void)
 {
@@ -206,7 +206,7 @@ static void opens_and_works(void *arg)
 	end();
 }
 
-/* Promises: fork: "The exit of". */
+/* Promises: fork: "the exit of". */
 static void forks_at_work(void)
 {
 	crowd(opens_and_works, 2);

@@ -221,7 +221,7 @@ static void calls_under_the_lock(struct glock *of)
 
 /* Another node demands the lock, so that callback runs while this node holds it. */
 /*
- * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "In the
+ * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "in the
  * operations".
  */
 static void under_the_lock(void)

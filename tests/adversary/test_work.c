@@ -233,7 +233,7 @@ static void write_back_side_by_side(void)
 }
 
 /* A slow operation does not delay another glock, even if its demand comes long after. */
-/* Promises: Callbacks: "Operations of different"; work_threads: "So a slow". */
+/* Promises: Callbacks: "Operations of different"; work_threads: "so a slow". */
 static void slow_one_delays_no_other(void)
 {
 	struct glock_holder slow, ghs[GLOCKS];

@@ -238,7 +238,7 @@ static void call_the_library(struct glock *gl)
 }
 
 /*
- * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "In the
+ * Promises: Callbacks: "They must return", "A function that"; What to know before using it: "in the
  * operations"; glock_ops: "call the library".
  */
 static void ops_calling_the_library(void **state)

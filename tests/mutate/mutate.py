@@ -20,7 +20,7 @@ A mutant is a paragraph of a file tests/mutate/*.mutants, for example:
     by tests/glock/test_mode.c:mode_cache_rules
     in Glock internal locking rules, cache table
     rule A part of a rule that another mutant names whole.
-    promise Place: a part of one promise of glock.h.
+    promise Place: words of one promise of glock.h.
     also tests/x/test_y.c:test_z
 
 A rule comes from a document: rules.mutants says which letter stands for which one. `by` names the test of the rule, and
@@ -159,7 +159,8 @@ def read_mutants():
 
 def find_row(rows, kind, key):
     """Returns the one row that has the key, or a message."""
-    found = [r for r in rows if r.kind == kind and key in r.key]
+    place, _, words = key.partition(': ') if kind == 'promise' else ('', '', key)
+    found = [r for r in rows if r.kind == kind and r.key.startswith(place) and words in r.key[len(place):]]
     exact = [r for r in found if r.key == key]
     if len(exact) == 1:
         return exact[0], None

@@ -50,6 +50,7 @@ LEFT_OUT = {
     "./run demo": "./run build comes first in the demo, and the rest needs a terminal",
     "./run test": "all tests",
     "sudo build/o2top": "needs a cluster",
+    "glock sqlite sqlite3": "as in docs/sqlite.md",
     "glock hold": "needs a shell that ends later, as the tests of cli have",
     "cp -r /usr/share": "debian/tests does the same with the packages",
     "export PKG_CONFIG_PATH": "part of the program that is compiled at home",

@@ -6,7 +6,7 @@ persons    an indefinite person: somebody, nobody, anybody, everybody, someone, 
 long       a sentence of more than 28 words
 median     the median of words a sentence, where it is above 17 and the file has ten sentences or more
 pairs      the percentage of sentences that stand in pairs of 9 words or fewer, where it is above 12 in a page that people
-           read from its top
+           read from its top. Of a header, the head alone counts.
 columns    a line of C that is wider than 100 columns, with tabs of 8
 """
 
@@ -23,7 +23,7 @@ LONG = 28
 MEDIAN, MEDIAN_OF = 17, 10
 COLUMNS = 100
 SHORT, PAIRS = 9, 12
-READ_ALOUD = ("CONTRIBUTING.md", *(f"docs/{page}.md" for page in ("libglock", "testing")))
+READ_ALOUD = ("README.md", "include/glock.h", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in ("libglock", "testing", "tutorial")))
 
 PERSONS = re.compile(r"\b(?:(?:some|no|any|every)body|(?:some|any|every)one|who(?:m|se)?(?:so)?ever)\b", re.I)
 OPENING = r"[\s(*_-]*"
@@ -92,7 +92,8 @@ def wide_lines(text):
 def find(path, text, is_exempt=lambda path, text: False):
     """Returns the findings of a file. is_exempt(path, sentence) says what is not counted."""
     findings = Findings()
-    lengths, paired = [], []
+    lengths, paired, aloud = [], [], 0
+    head = text.count("\n", 0, text.find("#ifndef")) if path.endswith(".h") else text.count("\n") + 1
     for block in readers.read(path, text):
         before = None  # the sentence before, if it is short
         for offset, sentence in sentences.split(block.text()):
@@ -102,8 +103,9 @@ def find(path, text, is_exempt=lambda path, text: False):
             length = len(sentences.words(sentence))
             if block.kind == readers.PROSE and length > 2:
                 lengths.append(length)
+                aloud += path in READ_ALOUD and block.line_at(offset) <= head
             line = block.line_at(offset)
-            if block.kind == readers.PROSE and path in READ_ALOUD:
+            if block.kind == readers.PROSE and path in READ_ALOUD and line <= head:
                 this = Offence("pairs", line, shown) if length <= SHORT else None
                 paired += [o for o in (before, this) if before and this and o not in paired]
                 before = this
@@ -112,6 +114,6 @@ def find(path, text, is_exempt=lambda path, text: False):
         findings.offences.extend(o for o in wide_lines(text) if not is_exempt(path, o.text))
     findings.sentences = len(lengths)
     findings.median = int(statistics.median_low(lengths)) if lengths else 0
-    findings.pairs = round(100 * len(paired) / len(lengths)) if lengths else 0
+    findings.pairs = round(100 * len(paired) / aloud) if aloud else 0
     findings.offences.extend(paired if findings.pairs > PAIRS else [])
     return findings

@@ -27,7 +27,7 @@ result $? "an unrelated sentence is not shared"
 
 mkdir "$others/prose"
 sed -n '/^The above copyright/,/^copies/p' LICENSE >"$others/prose/licence.txt"
-sed -n '/^`o2top` shows/,/^scripts, and/p' README.md | tr 'a-z\n' 'A-Z ' >"$others/prose/paper.txt"
+sed -n '/^A \*glock\*/,/^back and drops/p' README.md | tr 'a-z\n' 'A-Z ' >"$others/prose/paper.txt"
 compare prose
 [ "$status" = 1 ] && grep -q '^prose [0-9]*: README.md:' "$others/out" && ! grep -q LICENSE "$others/out"
 result $? "a sentence is found in other lines and capitals, the licence is left out"

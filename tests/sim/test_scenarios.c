@@ -89,7 +89,7 @@ static void write_mapped_page(unsigned int nodes, bool no_hold, int64_t awake, u
  * Without a hold time no node makes progress. With the default all nodes do, wherever the touch
  * comes within a hand-over after the release.
  */
-/* Promises: hold: "So holders of", "The library does". */
+/* Promises: hold: "so holders of", "The library does". */
 static void scenario_mapped_page(void **state)
 {
 	static const unsigned int nodes[] = {2, 3, 8}, percent[] = {10, 40, 90};
