@@ -18,5 +18,5 @@ def flags(option):
 
 setup(ext_modules=[
     Extension("glock._glock", sorted(glob.glob("src/*.c")), define_macros=[("_GNU_SOURCE", None)],
-              extra_compile_args=[*flags("--cflags"), "-std=c17"], extra_link_args=flags("--libs"),
+              extra_compile_args=[*flags("--cflags"), "-std=c17"], extra_link_args=flags("--libs"), py_limited_api=True,
               depends=["src/pyglock.h"])])

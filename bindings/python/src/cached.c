@@ -41,11 +41,11 @@ static int cached_instantiate(struct glock_holder *gh)
 		return -EIO;
 	if (!py_callback_begin(&state))
 		return -EIO;
-	value = PyObject_CallNoArgs(c->load);
+	value = PyObject_CallObject(c->load, NULL);
 	if (value)
-		Py_XSETREF(c->value, value);
+		py_replace(&c->value, value);
 	else
-		Py_XSETREF(h->error, take_exception());
+		py_replace(&h->error, take_exception());
 	py_callback_end(state);
 	return value ? 0 : -EIO;
 }
@@ -63,11 +63,11 @@ static int cached_write_back(struct glock *gl, enum glock_mode to, unsigned int 
 	if (!py_callback_begin(&state))
 		return -EIO;
 	c->dirty = c->held_ex > 0; /* the holder may change the value after this save */
-	result = c->value ? PyObject_CallOneArg(c->save, c->value) : Py_NewRef(Py_None);
+	result = c->value ? PyObject_CallFunctionObjArgs(c->save, c->value, NULL) : py_ref(Py_None);
 	if (!result) {
 		c->dirty = true;
 		if (save_error)
-			Py_XSETREF(*save_error, take_exception());
+			py_replace(save_error, take_exception());
 		else
 			PyErr_WriteUnraisable(c->save);
 	}
@@ -104,7 +104,7 @@ static PyObject *cached_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 	int64_t ns;
 	int err;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O|$OOO:Cached", names, &py_space_type,
+	if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O|$OOO:Cached", names, py_space_type,
 					 &space, &number, &load, &save, &timeout))
 		return NULL;
 	if (py_number(number, &n) || py_seconds(timeout, &ns) ||
@@ -122,13 +122,13 @@ static PyObject *cached_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 		return py_error_text(-EEXIST, "the space has a Cached of this number: use that "
 					      "one, or close it");
 	}
-	c = (struct py_cached *)type->tp_alloc(type, 0);
+	c = (struct py_cached *)PyType_GenericAlloc(type, 0);
 	if (!c) {
 		Py_DECREF(key);
 		return NULL;
 	}
-	c->load = Py_NewRef(load);
-	c->save = Py_NewRef(save);
+	c->load = py_ref(load);
+	c->save = py_ref(save);
 	err = py_lock_begin(&c->lock, (struct py_space *)space, TYPE_CACHED, n, GLOCK_EX) ||
 	      PyDict_SetItem(((struct py_space *)space)->cached, key, (PyObject *)c);
 	Py_DECREF(key);
@@ -234,7 +234,7 @@ static int cached_end_use(struct py_cached *c)
 	if (!by)
 		return -1;
 	by->flags |= GLOCK_SKIP; /* a value that is not there need not be loaded */
-	by->cached = (struct py_cached *)Py_NewRef(c);
+	by->cached = (struct py_cached *)py_ref(c);
 	got = py_holder_ask(by, py_this_thread(), c->lock.timeout, GLOCK_ASYNC);
 	if (got > 0)
 		err = cached_take_off(c, by);
@@ -276,7 +276,7 @@ static PyObject *cached_shared(PyObject *obj, void *unused)
 	lock = (struct py_lock *)py_lock_new(c->lock.space, TYPE_CACHED, glock_number(c->lock.gl),
 					     GLOCK_SH, c->lock.timeout, 0);
 	if (lock)
-		lock->cached = (struct py_cached *)Py_NewRef(c);
+		lock->cached = (struct py_cached *)py_ref(c);
 	return (PyObject *)lock;
 }
 
@@ -291,7 +291,7 @@ static PyObject *get_value(PyObject *obj, void *unused)
 		PyErr_SetString(PyExc_RuntimeError, "the lock of the value is not held");
 		return NULL;
 	}
-	return Py_NewRef(c->value);
+	return py_ref(c->value);
 }
 
 static int set_value(PyObject *obj, PyObject *value, void *unused)
@@ -308,7 +308,7 @@ static int set_value(PyObject *obj, PyObject *value, void *unused)
 		return -1;
 	}
 	Py_INCREF(value);
-	Py_XSETREF(c->value, value);
+	py_replace(&c->value, value);
 	c->dirty = true;
 	return 0;
 }
@@ -349,14 +349,14 @@ PyDoc_STRVAR(
     "for a thread that waits for this lock. timeout: seconds, see Space.lock().\n"
     "FileExistsError: the space has a Cached of this number.");
 
-PyTypeObject py_cached_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "glock.Cached",
-    .tp_base = &py_lock_type,
-    .tp_basicsize = sizeof(struct py_cached),
-    .tp_dealloc = cached_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = cached_doc,
-    .tp_methods = methods,
-    .tp_getset = getters,
-    .tp_new = cached_new,
+PyType_Spec py_cached_spec = {
+    .name = "glock.Cached",
+    .basicsize = sizeof(struct py_cached),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = (PyType_Slot[]){{Py_tp_dealloc, cached_dealloc},
+			     {Py_tp_new, cached_new},
+			     {Py_tp_doc, (void *)cached_doc},
+			     {Py_tp_methods, methods},
+			     {Py_tp_getset, getters},
+			     {0, NULL}},
 };

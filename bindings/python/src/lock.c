@@ -31,7 +31,7 @@ int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int typ
 		py_error_text(err, text[0] ? text : NULL);
 		return -1;
 	}
-	lock->space = (struct py_space *)Py_NewRef(space);
+	lock->space = (struct py_space *)py_ref(space);
 	lock->mode = (enum glock_mode)mode;
 	lock->timeout = -1;
 	lock->next = space->locks;
@@ -50,7 +50,7 @@ PyObject *py_lock_new(struct py_space *space, unsigned int type, uint64_t number
 		PyErr_SetString(PyExc_ValueError, "unknown flags");
 		return NULL;
 	}
-	lock = (struct py_lock *)py_lock_type.tp_alloc(&py_lock_type, 0);
+	lock = (struct py_lock *)PyType_GenericAlloc(py_lock_type, 0);
 	if (lock && py_lock_begin(lock, space, type, number, mode))
 		Py_CLEAR(lock);
 	if (!lock)
@@ -127,7 +127,7 @@ void py_lock_dealloc(PyObject *obj)
 		PyObject_ClearWeakRefs(obj);
 	py_lock_end(lock);
 	Py_XDECREF(lock->cached);
-	Py_TYPE(obj)->tp_free(obj);
+	py_free(obj);
 	PyErr_Restore(type, value, traceback);
 }
 
@@ -142,7 +142,7 @@ static PyObject *lock_enter(PyObject *obj, PyObject *unused)
 	if (!got)
 		got = py_holder_ask(lock, py_this_thread(), lock->timeout, GLOCK_ASYNC);
 	if (got > 0)
-		return Py_NewRef(obj);
+		return py_ref(obj);
 	return got < 0 ? NULL : py_error(-ETIMEDOUT, NULL);
 }
 
@@ -162,11 +162,11 @@ static PyObject *let_go(struct py_lock *lock, uint64_t owner)
 	Py_RETURN_NONE;
 }
 
-static PyObject *lock_exit(PyObject *obj, PyObject *const *args, Py_ssize_t n)
+static PyObject *lock_exit(PyObject *obj, PyObject *args)
 {
 	struct py_lock *lock = (struct py_lock *)obj;
 
-	(void)args, (void)n;
+	(void)args;
 	/* A child that leaves the block of its parent has nothing to let go. */
 	if (py_space_is_foreign(lock->space))
 		Py_RETURN_NONE;
@@ -253,12 +253,12 @@ static PyObject *lock_reduce(PyObject *self, PyObject *unused)
 static PyObject *lock_repr(PyObject *obj)
 {
 	static const char *const modes[GLOCK_MODE_MAX] = {"UN", "EX", "DF", "SH"};
+	const char *name = Py_TYPE(obj) == py_cached_type ? "Cached" : "Lock";
 	struct py_lock *lock = (struct py_lock *)obj;
 
 	if (!lock->gl || py_space_is_foreign(lock->space))
-		return PyUnicode_FromFormat("<%s closed>", Py_TYPE(obj)->tp_name);
-	return PyUnicode_FromFormat("<%s %u:%llu %s%s>", Py_TYPE(obj)->tp_name,
-				    glock_type_of(lock->gl),
+		return PyUnicode_FromFormat("<glock.%s closed>", name);
+	return PyUnicode_FromFormat("<glock.%s %u:%llu %s%s>", name, glock_type_of(lock->gl),
 				    (unsigned long long)glock_number(lock->gl), modes[lock->mode],
 				    lock->held ? " held" : "");
 }
@@ -290,21 +290,20 @@ PyDoc_STRVAR(
     "another process waits, the lock then goes to that process at once.\n\n"
     "RuntimeError: the lock is not held.");
 
-static PyMethodDef methods[] = {
-    {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS,
-     acquire_doc},
-    {"release", lock_release, METH_NOARGS, release_doc},
-    {"downgrade", py_lock_downgrade, METH_VARARGS, downgrade_doc},
-    {"idle", py_lock_idle, METH_NOARGS, idle_doc},
-    {"__enter__", lock_enter, METH_NOARGS, NULL},
-    {"__exit__", (PyCFunction)(void (*)(void))lock_exit, METH_FASTCALL, NULL},
-    {"__aenter__", lock_aenter, METH_NOARGS, NULL},
-    {"__aexit__", lock_aexit, METH_VARARGS, NULL},
-    {"__reduce__", lock_reduce, METH_NOARGS, NULL},
-    {"_try", lock_try_for, METH_O, NULL},
-    {"_release", lock_release_for, METH_O, NULL},
-    {"_ask", py_lock_request, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"acquire", (PyCFunction)(void (*)(void))lock_acquire,
+				 METH_VARARGS | METH_KEYWORDS, acquire_doc},
+				{"release", lock_release, METH_NOARGS, release_doc},
+				{"downgrade", py_lock_downgrade, METH_VARARGS, downgrade_doc},
+				{"idle", py_lock_idle, METH_NOARGS, idle_doc},
+				{"__enter__", lock_enter, METH_NOARGS, NULL},
+				{"__exit__", lock_exit, METH_VARARGS, NULL},
+				{"__aenter__", lock_aenter, METH_NOARGS, NULL},
+				{"__aexit__", lock_aexit, METH_VARARGS, NULL},
+				{"__reduce__", lock_reduce, METH_NOARGS, NULL},
+				{"_try", lock_try_for, METH_O, NULL},
+				{"_release", lock_release_for, METH_O, NULL},
+				{"_ask", py_lock_request, METH_VARARGS, NULL},
+				{NULL, NULL, 0, NULL}};
 
 PyDoc_STRVAR(
     lock_doc,
@@ -313,14 +312,20 @@ PyDoc_STRVAR(
     "process keeps the lock cached, until another process asks for it. `with` raises\n"
     "TimeoutError after the timeout of the Lock, and the errors of acquire().");
 
-PyTypeObject py_lock_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "glock.Lock",
-    .tp_basicsize = sizeof(struct py_lock),
-    .tp_dealloc = py_lock_dealloc,
-    .tp_repr = lock_repr,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = lock_doc,
-    .tp_weaklistoffset = offsetof(struct py_lock, weak),
-    .tp_methods = methods,
-    .tp_getset = py_lock_state,
+static PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct py_lock, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+PyType_Spec py_lock_spec = {
+    .name = "glock.Lock",
+    .basicsize = sizeof(struct py_lock),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = (PyType_Slot[]){{Py_tp_dealloc, py_lock_dealloc},
+			     {Py_tp_new, py_refuse_new},
+			     {Py_tp_repr, lock_repr},
+			     {Py_tp_doc, (void *)lock_doc},
+			     {Py_tp_members, members},
+			     {Py_tp_methods, methods},
+			     {Py_tp_getset, py_lock_state},
+			     {0, NULL}},
 };

@@ -65,8 +65,9 @@ static PyObject *get_value_block(PyObject *obj, void *unused)
 static int set_value_block(PyObject *obj, PyObject *bytes, void *unused)
 {
 	struct py_holder *h = holder((struct py_lock *)obj);
-	char value[GLOCK_LVB_SIZE] = {0};
-	Py_buffer buffer;
+	char value[GLOCK_LVB_SIZE] = {0}, *from;
+	PyObject *view, *copy;
+	Py_ssize_t size;
 	int err;
 
 	(void)unused;
@@ -76,15 +77,20 @@ static int set_value_block(PyObject *obj, PyObject *bytes, void *unused)
 		PyErr_SetString(PyExc_TypeError, "a value block cannot be deleted");
 		return -1;
 	}
-	if (PyObject_GetBuffer(bytes, &buffer, PyBUF_SIMPLE))
+	view = PyMemoryView_FromObject(bytes); /* refuses what has no bytes, such as a list */
+	copy = view ? PyBytes_FromObject(view) : NULL;
+	Py_XDECREF(view);
+	if (!copy || PyBytes_AsStringAndSize(copy, &from, &size)) {
+		Py_XDECREF(copy);
 		return -1;
-	if (buffer.len > (Py_ssize_t)sizeof(value)) {
-		PyBuffer_Release(&buffer);
+	}
+	if (size <= (Py_ssize_t)sizeof(value))
+		memcpy(value, from, (size_t)size);
+	Py_DECREF(copy);
+	if (size > (Py_ssize_t)sizeof(value)) {
 		PyErr_SetString(PyExc_ValueError, "a value block has 32 bytes");
 		return -1;
 	}
-	memcpy(value, buffer.buf, (size_t)buffer.len);
-	PyBuffer_Release(&buffer);
 	err = glock_lvb_write(&h->gh, value);
 	if (err)
 		py_error(err, NULL);
@@ -160,7 +166,7 @@ static PyObject *get_type(PyObject *obj, void *unused)
 static PyObject *get_space(PyObject *obj, void *unused)
 {
 	(void)unused;
-	return Py_NewRef(((struct py_lock *)obj)->space);
+	return py_ref(((struct py_lock *)obj)->space);
 }
 
 static PyObject *get_timeout(PyObject *obj, void *unused)

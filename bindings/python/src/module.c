@@ -68,13 +68,9 @@ int64_t py_deadline(int64_t timeout)
 
 const char *py_text(PyObject *text)
 {
-	Py_ssize_t size;
-	const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
+	const char *bytes;
 
-	if (!bytes || strlen(bytes) == (size_t)size)
-		return bytes;
-	PyErr_SetString(PyExc_ValueError, "embedded null character");
-	return NULL;
+	return PyArg_Parse(text, "s", &bytes) ? bytes : NULL;
 }
 
 int py_number(PyObject *object, uint64_t *number)
@@ -91,6 +87,25 @@ int py_number(PyObject *object, uint64_t *number)
 bool py_is_main_thread(void)
 {
 	return syscall(SYS_gettid) == getpid();
+}
+
+/* ---- types ---- */
+
+PyTypeObject *py_space_type, *py_lock_type, *py_cached_type, *py_notifier_type, *py_request_type;
+
+void py_free(PyObject *obj)
+{
+	PyTypeObject *type = Py_TYPE(obj);
+
+	((freefunc)PyType_GetSlot(type, Py_tp_free))(obj);
+	Py_DECREF(type);
+}
+
+PyObject *py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+	(void)type, (void)args, (void)kwds;
+	PyErr_SetString(PyExc_TypeError, "the module glock makes objects of this type itself");
+	return NULL;
 }
 
 /* ---- fork and exit ---- */
@@ -117,7 +132,7 @@ static PyMethodDef functions[] = {{"_at_exit", at_exit, METH_NOARGS, NULL}, {NUL
 /* A callback takes the GIL by PyGILState_Ensure(), which knows the main interpreter alone. */
 int py_main_interpreter(PyObject *error)
 {
-	if (PyInterpreterState_Get() == PyInterpreterState_Main())
+	if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
 		return 0;
 	PyErr_SetString(error, "glock works in the main interpreter only: use processes instead of "
 			       "subinterpreters");
@@ -152,13 +167,34 @@ static const struct {
     {"VALUE_BLOCK_SIZE", GLOCK_LVB_SIZE},
 };
 
+static const struct {
+	const char *name;
+	PyTypeObject **type, **base;
+	PyType_Spec *spec;
+} types[] = {
+    {"Space", &py_space_type, NULL, &py_space_spec},
+    {"Lock", &py_lock_type, NULL, &py_lock_spec},
+    {"Cached", &py_cached_type, &py_lock_type, &py_cached_spec},
+    {"_Notifier", &py_notifier_type, NULL, &py_notifier_spec},
+    {"_Request", &py_request_type, NULL, &py_request_spec},
+};
+
+static int add_type(PyObject *module, size_t i)
+{
+	PyObject *bases = types[i].base ? PyTuple_Pack(1, *types[i].base) : NULL, *type;
+
+	if (types[i].base && !bases)
+		return -1;
+	type = PyType_FromSpecWithBases(types[i].spec, bases);
+	Py_XDECREF(bases);
+	*types[i].type = (PyTypeObject *)type;
+	return type ? PyModule_AddObject(module, types[i].name, py_ref(type)) : -1;
+}
+
 static int add_types(PyObject *module)
 {
-	static PyTypeObject *const types[] = {&py_space_type, &py_lock_type, &py_cached_type,
-					      &py_notifier_type, &py_request_type};
-
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (PyModule_AddType(module, types[i]))
+		if (add_type(module, i))
 			return -1;
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value))

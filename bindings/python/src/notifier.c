@@ -28,10 +28,10 @@ PyObject *py_lock_request(PyObject *obj, PyObject *args)
 	unsigned long long owner;
 	int err;
 
-	if (!PyArg_ParseTuple(args, "O!K", &py_notifier_type, &notifier, &owner) ||
+	if (!PyArg_ParseTuple(args, "O!K", py_notifier_type, &notifier, &owner) ||
 	    py_space_check(lock->space))
 		return NULL;
-	r = (struct py_request *)py_request_type.tp_alloc(&py_request_type, 0);
+	r = (struct py_request *)PyType_GenericAlloc(py_request_type, 0);
 	if (!r)
 		return NULL;
 	r->h = py_holder_get(lock);
@@ -39,7 +39,7 @@ PyObject *py_lock_request(PyObject *obj, PyObject *args)
 		Py_DECREF(r);
 		return NULL;
 	}
-	r->lock = (struct py_lock *)Py_NewRef(lock);
+	r->lock = (struct py_lock *)py_ref(lock);
 	r->owner = owner;
 	r->h->prepared = false;
 	r->h->request = (PyObject *)r;
@@ -127,19 +127,21 @@ static void request_dealloc(PyObject *obj)
 
 	request_take_back(r);
 	Py_XDECREF(r->lock);
-	Py_TYPE(obj)->tp_free(obj);
+	py_free(obj);
 }
 
 static PyMethodDef request_methods[] = {{"result", request_result, METH_NOARGS, NULL},
 					{"cancel", request_cancel, METH_NOARGS, NULL},
 					{NULL, NULL, 0, NULL}};
 
-PyTypeObject py_request_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "glock._Request",
-    .tp_basicsize = sizeof(struct py_request),
-    .tp_dealloc = request_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_methods = request_methods,
+PyType_Spec py_request_spec = {
+    .name = "glock._Request",
+    .basicsize = sizeof(struct py_request),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = (PyType_Slot[]){{Py_tp_dealloc, request_dealloc},
+			     {Py_tp_new, py_refuse_new},
+			     {Py_tp_methods, request_methods},
+			     {0, NULL}},
 };
 
 /* ---- notifiers ---- */
@@ -150,7 +152,7 @@ static PyObject *notifier_new(PyTypeObject *type, PyObject *args, PyObject *kwds
 	int err;
 
 	(void)args, (void)kwds;
-	self = (struct py_notifier *)type->tp_alloc(type, 0);
+	self = (struct py_notifier *)PyType_GenericAlloc(type, 0);
 	if (!self)
 		return NULL;
 	err = glock_notifier_open(&self->notifier);
@@ -184,7 +186,7 @@ static PyObject *notifier_next(PyObject *obj, PyObject *unused)
 		return py_error(n, NULL);
 	if (!n)
 		Py_RETURN_NONE;
-	return Py_NewRef(((struct py_holder *)gh)->request);
+	return py_ref(((struct py_holder *)gh)->request);
 }
 
 static PyObject *notifier_close(PyObject *obj, PyObject *unused)
@@ -208,7 +210,7 @@ static void notifier_dealloc(PyObject *obj)
 	if (!done)
 		PyErr_WriteUnraisable(obj);
 	Py_XDECREF(done);
-	Py_TYPE(obj)->tp_free(obj);
+	py_free(obj);
 }
 
 static PyMethodDef notifier_methods[] = {{"fileno", notifier_fileno, METH_NOARGS, NULL},
@@ -216,11 +218,12 @@ static PyMethodDef notifier_methods[] = {{"fileno", notifier_fileno, METH_NOARGS
 					 {"close", notifier_close, METH_NOARGS, NULL},
 					 {NULL, NULL, 0, NULL}};
 
-PyTypeObject py_notifier_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "glock._Notifier",
-    .tp_basicsize = sizeof(struct py_notifier),
-    .tp_dealloc = notifier_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_methods = notifier_methods,
-    .tp_new = notifier_new,
+PyType_Spec py_notifier_spec = {
+    .name = "glock._Notifier",
+    .basicsize = sizeof(struct py_notifier),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = (PyType_Slot[]){{Py_tp_dealloc, notifier_dealloc},
+			     {Py_tp_new, notifier_new},
+			     {Py_tp_methods, notifier_methods},
+			     {0, NULL}},
 };

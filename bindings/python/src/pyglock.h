@@ -14,8 +14,11 @@
 #ifndef PYGLOCK_H
 #define PYGLOCK_H
 
+/* The stable ABI: one build serves each later Python. */
+#define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 
 #include <glock.h>
 
@@ -82,7 +85,32 @@ struct py_cached {
 	bool closing; /* a thread is in close() */
 };
 
-extern PyTypeObject py_space_type, py_lock_type, py_cached_type, py_notifier_type, py_request_type;
+/* ---- types: module.c makes each of its spec ---- */
+
+extern PyTypeObject *py_space_type, *py_lock_type, *py_cached_type, *py_notifier_type,
+    *py_request_type;
+extern PyType_Spec py_space_spec, py_lock_spec, py_cached_spec, py_notifier_spec, py_request_spec;
+
+/* Frees the memory of an object, whose type it refers to. */
+void py_free(PyObject *obj);
+/* The tp_new of a type that Python code makes no object of. */
+PyObject *py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwds);
+
+/* Returns the object with one reference more. */
+static inline void *py_ref(void *obj)
+{
+	Py_INCREF((PyObject *)obj);
+	return obj;
+}
+
+/* Puts a reference in the place of another one, which goes. */
+static inline void py_replace(PyObject **place, PyObject *obj)
+{
+	PyObject *before = *place;
+
+	*place = obj;
+	Py_XDECREF(before);
+}
 
 /* ---- errors and state: module.c ---- */
 

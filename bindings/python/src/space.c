@@ -95,7 +95,7 @@ static int open_space(struct py_space *self, struct glock_space_options *options
 	self->generation = py_generation;
 	self->at_exit = exiting;
 	self->next = spaces;
-	spaces = (struct py_space *)Py_NewRef(self);
+	spaces = (struct py_space *)py_ref(self);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int space_init(PyObject *obj, PyObject *args, PyObject *kwds)
 	if (directory && directory != Py_None) {
 		if (!PyUnicode_FSConverter(directory, &path))
 			return -1;
-		options.dir = PyBytes_AS_STRING(path);
+		options.dir = PyBytes_AsString(path);
 	}
 	options.flags = order ? GLOCK_SPACE_CHECK_ORDER : 0;
 	options.work_threads = threads > 0 ? (size_t)threads : 0;
@@ -259,7 +259,7 @@ static void space_dealloc(PyObject *obj)
 		py_log_free(self->log);
 	Py_XDECREF(self->cached);
 	Py_XDECREF(self->name);
-	Py_TYPE(obj)->tp_free(obj);
+	py_free(obj);
 }
 
 /* ---- methods ---- */
@@ -267,13 +267,13 @@ static void space_dealloc(PyObject *obj)
 static PyObject *space_enter(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	return py_space_check((struct py_space *)self) ? NULL : Py_NewRef(self);
+	return py_space_check((struct py_space *)self) ? NULL : py_ref(self);
 }
 
 static PyObject *space_exit(PyObject *obj, PyObject *args)
 {
 	struct py_space *self = (struct py_space *)obj;
-	bool exception = PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, 0) != Py_None;
+	bool exception = PyTuple_Size(args) && PyTuple_GetItem(args, 0) != Py_None;
 
 	/* EBUSY would hide the exception that left a lock held. The space stays open. */
 	if (py_space_is_foreign(self) || (exception && (self->n_held || self->calls)))
@@ -384,7 +384,7 @@ static PyObject *space_name(PyObject *self, void *unused)
 
 	(void)unused;
 	/* an object whose Space() failed may have none */
-	return !space->name && py_space_check(space) ? NULL : Py_NewRef(space->name);
+	return !space->name && py_space_check(space) ? NULL : py_ref(space->name);
 }
 
 static PyObject *space_closed(PyObject *obj, void *unused)
@@ -448,15 +448,16 @@ PyDoc_STRVAR(space_doc,
 	     "cached_age: seconds. All arguments: see glock_space_open() in glock.h.\n\n"
 	     "OSError: the text is the last message of the library, which says what to do.");
 
-PyTypeObject py_space_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "glock.Space",
-    .tp_basicsize = sizeof(struct py_space),
-    .tp_dealloc = space_dealloc,
-    .tp_repr = space_repr,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = space_doc,
-    .tp_methods = methods,
-    .tp_getset = getters,
-    .tp_init = space_init,
-    .tp_new = PyType_GenericNew,
+PyType_Spec py_space_spec = {
+    .name = "glock.Space",
+    .basicsize = sizeof(struct py_space),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = (PyType_Slot[]){{Py_tp_dealloc, space_dealloc},
+			     {Py_tp_init, space_init},
+			     {Py_tp_new, PyType_GenericNew},
+			     {Py_tp_repr, space_repr},
+			     {Py_tp_doc, (void *)space_doc},
+			     {Py_tp_methods, methods},
+			     {Py_tp_getset, getters},
+			     {0, NULL}},
 };
