@@ -23,7 +23,7 @@ LONG = 28
 MEDIAN, MEDIAN_OF = 17, 10
 COLUMNS = 100
 SHORT, PAIRS = 9, 12
-READ_ALOUD = ("README.md", "include/glock.h", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in ("libglock", "testing", "tutorial")))
+READ_ALOUD = ("README.md", "include/glock.h", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in ("libglock", "o2top", "sqlite", "testing", "tutorial")))
 
 PERSONS = re.compile(r"\b(?:(?:some|no|any|every)body|(?:some|any|every)one|who(?:m|se)?(?:so)?ever)\b", re.I)
 OPENING = r"[\s(*_-]*"
