@@ -189,19 +189,24 @@ void memory_store(void *addr, unsigned int size, uint64_t value, enum order orde
 	issue(t, (unsigned int)w, value, order == RELEASE, false);
 }
 
-void memory_light_store(void *addr, unsigned int size, uint64_t value)
+void atom_light_store32(uint32_t *addr, uint32_t value)
 {
 	struct thread *t = self();
 	int w = t ? find(addr) : -1;
 	bool release = lack != (value ? LACKS_RELEASE_OF_USED : LACKS_RELEASE_OF_LEAVE);
 
-	memcpy(addr, &value, size);
+	*addr = value;
 	if (w < 0)
 		return;
 	settle(t);
 	if (release)
 		load_late_now(t);
 	issue(t, (unsigned int)w, value, release, true);
+}
+
+uint8_t atom_light_load8(const uint8_t *addr)
+{
+	return (uint8_t)memory_load(addr, sizeof(*addr), ACQUIRE);
 }
 
 void atom_light_fence(void)
@@ -221,7 +226,7 @@ uint64_t memory_load(const void *addr, unsigned int size, enum order order)
 	bool acquire = order == ACQUIRE;
 
 	if (w < 0)
-		return memory_saw(addr, raw(addr, size));
+		return memory_saw(raw(addr, size));
 	if (lack == LACKS_ACQUIRE_OF_USED && m.words[w].kind == USED)
 		acquire = false;
 	t->word = (unsigned int)w;
@@ -236,9 +241,8 @@ uint64_t memory_load(const void *addr, unsigned int size, enum order order)
 	return t->got;
 }
 
-uint64_t memory_saw(const void *addr, uint64_t value)
+uint64_t memory_saw(uint64_t value)
 {
-	(void)addr;
 	saw(named(value));
 	return value;
 }
@@ -267,7 +271,7 @@ uint64_t memory_change(void *addr, unsigned int size, const uint64_t *expected)
 	uint64_t old;
 
 	if (w < 0)
-		return memory_saw(addr, raw(addr, size));
+		return memory_saw(raw(addr, size));
 	word = &m.words[w];
 	t->word = (unsigned int)w;
 	/* A thread with threads_lock only tries. */
@@ -324,7 +328,7 @@ int atom_heavy_fence(void)
 	return 0;
 }
 
-int memory_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
+int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
 {
 	struct thread *t = self();
 
@@ -338,7 +342,7 @@ int memory_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadli
 	return 0;
 }
 
-int memory_wake(uint32_t *addr, unsigned int count)
+int glock__atom_hook_wake(uint32_t *addr, unsigned int count)
 {
 	int n = 0;
 

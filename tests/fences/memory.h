@@ -68,6 +68,9 @@ void memory_know(void *addr, unsigned int size, enum word_kind kind);
 /* Gives an object a name, because its address differs between executions. */
 void memory_name(const void *object);
 void memory_load_late(uint32_t *addr, uint32_t expected);
+bool memory_knows(const void *addr);
+/* Notes a value of a word that the model does not know, and returns the value. */
+uint64_t memory_saw(uint64_t value);
 
 struct glock__tls *memory_tls(unsigned int i);
 /* Notes an error of this execution. */

@@ -2,9 +2,9 @@
 /*
  * atom.h - the atomics of src/base/atom.h on a modelled memory; see ../memory.h.
  *
- * The library is compiled with this file in place of its own. Words that memory.h knows go through
- * the model. All other words are memory of the machine, because a lock of the library protects
- * them.
+ * The sources of the library that use words of the model are compiled with this file in place of
+ * the library's own. Words that memory.h knows go through the model. All other words are memory of
+ * the machine, because a lock of the library protects them.
  */
 #ifndef GLOCK__ATOM_H
 #define GLOCK__ATOM_H
@@ -22,19 +22,17 @@
 
 enum order { RELAXED, ACQUIRE, RELEASE };
 
-bool memory_knows(const void *addr);
 uint64_t memory_load(const void *addr, unsigned int size, enum order order);
 void memory_store(void *addr, unsigned int size, uint64_t value, enum order order);
-/* A light store: the compiler may move it up to the next light fence, store or change. */
-void memory_light_store(void *addr, unsigned int size, uint64_t value);
 /* Begins a read-modify-write, which nothing interrupts, and returns the value; then ends it. */
 uint64_t memory_change(void *addr, unsigned int size, const uint64_t *expected);
 void memory_changed(void *addr, unsigned int size, uint64_t value);
-/* Notes a value of a word that the model does not know. */
-uint64_t memory_saw(const void *addr, uint64_t value);
-int memory_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline);
-int memory_wake(uint32_t *addr, unsigned int count);
+int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline);
+int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 
+/* A light store: the compiler may move it up to the next light fence, store or change. */
+void atom_light_store32(uint32_t *addr, uint32_t value);
+uint8_t atom_light_load8(const uint8_t *addr);
 void atom_light_fence(void);
 int atom_heavy_fence(void);
 int atom_heavy_register(void);
@@ -85,16 +83,6 @@ ATOM__FUNCTIONS(64)
 #undef ATOM__FUNCTIONS
 #undef ATOM__CHANGE
 
-static inline void atom_light_store32(uint32_t *addr, uint32_t value)
-{
-	memory_light_store(addr, sizeof(*addr), value);
-}
-
-static inline uint8_t atom_light_load8(const uint8_t *addr)
-{
-	return (uint8_t)memory_load(addr, sizeof(*addr), ACQUIRE);
-}
-
 static inline void atom_fence(uint32_t *word)
 {
 	memory_changed(word, sizeof(*word), memory_change(word, sizeof(*word), NULL));
@@ -110,37 +98,12 @@ static inline void atom_begin32(uint32_t *seq)
 #define atom_load_ptr(addr) \
 	((void *)(uintptr_t)memory_load((const void *)(addr), sizeof(*(addr)), ACQUIRE))
 
-static inline int atom_wait_bits(uint32_t *addr, uint32_t expected, const struct timespec *deadline,
-				 uint32_t bits)
-{
-	(void)bits;
-	return memory_wait(addr, expected, deadline);
-}
-
-static inline int atom_wake_bits(uint32_t *addr, unsigned int count, uint32_t bits)
-{
-	(void)bits;
-	return memory_wake(addr, count);
-}
-
-static inline int atom_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
-{
-	return memory_wait(addr, expected, deadline);
-}
-
-static inline int atom_wake(uint32_t *addr, unsigned int count)
-{
-	return memory_wake(addr, count);
-}
-
-static inline int atom_wait_own(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
-{
-	return memory_wait(addr, expected, deadline);
-}
-
-static inline int atom_wake_own(uint32_t *addr, unsigned int count)
-{
-	return memory_wake(addr, count);
-}
+#define atom_wait_bits(addr, expected, deadline, bits) \
+	glock__atom_hook_wait((addr), (expected), (deadline))
+#define atom_wake_bits(addr, count, bits) glock__atom_hook_wake((addr), (count))
+#define atom_wait glock__atom_hook_wait
+#define atom_wake glock__atom_hook_wake
+#define atom_wait_own glock__atom_hook_wait
+#define atom_wake_own glock__atom_hook_wake
 
 #endif
