@@ -37,7 +37,6 @@
 #include "dlm.h"
 #include "dlm_cluster.h"
 #include "dlm_dev.h"
-#include "dlm_turns.h"
 #include "lockman/local/node_file.h"
 
 #include <pthread.h>
@@ -91,6 +90,20 @@ struct slot {
 	/* For the teller: */
 	bool queued;
 	bool last_reply; /* the reply to unlock has to be delivered */
+};
+
+enum { GLOCK__DLM_TURNS = 64 };
+
+/* The last turn that this node had of a lock. Another lock may take its place. */
+struct glock__dlm_turn {
+	uintptr_t tag;  /* of the lock's slot, plus one; 0: free */
+	uint64_t chain; /* the turns that one sum has; 0: none */
+	uint64_t used;  /* ns: the sum of the turns */
+	uint32_t n;     /* and their number */
+	bool demanded;  /* another node waits for the lock */
+	bool released;
+	int64_t since; /* the grant, or the release */
+	int64_t late;  /* ns: from the release to its reply */
 };
 
 struct dlm {
@@ -238,6 +251,22 @@ void *glock__dlm_teller(void *d);
 size_t glock__dlm_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
 /* After a grant was read, before it is used: starts recovery for members that are gone by now. */
 void glock__dlm_look_for_dead(struct dlm *d);
+
+/* ---- dlm_turns.c ---- */
+
+/* Under d->lock. _begins is only for locks without a value block of the program. */
+
+/* The lock was granted in EX. value: what other nodes wrote, NULL: nothing valid. */
+void glock__dlm_turn_begins(struct dlm *d, const struct slot *s, const unsigned char *value,
+			    int64_t now);
+/* Another node demands the lock. */
+void glock__dlm_turn_is_demanded(struct dlm *d, const struct slot *s);
+/* The node releases the lock. If the turn is known, the node writes the sums into the value. */
+void glock__dlm_turn_ends(struct dlm *d, const struct slot *s, unsigned char *value, int64_t now);
+/* The reply to the release has come. */
+void glock__dlm_turn_ended(struct dlm *d, const struct slot *s, int64_t now);
+/* Tells whether the value has sums of turns. */
+bool glock__dlm_turn_is_in(const unsigned char *value);
 
 /* ---- dlm_watch.c ---- */
 

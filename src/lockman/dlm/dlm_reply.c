@@ -14,7 +14,7 @@ enum { NAP_MS = 1 };
 
 /* ---- reading ---- */
 
-/* In EX a lock without a value block of the program has the sums of dlm_turns.h there. */
+/* In EX a lock without a value block of the program has the sums of dlm_turns.c there. */
 static void note_turn(struct dlm *d, const struct slot *s, const struct glock__dlm_result *r)
 {
 	bool valid = r->has_lvb && !(r->sbflags & GLOCK__SBF_VALNOTVALID);

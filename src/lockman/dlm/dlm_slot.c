@@ -5,7 +5,7 @@
  * The program has the first 24 of the DLM's 32 bytes. The last eight, least significant first, are
  * the fencing token of the last holder in EX. The highest bit says that the 24 bytes are no value:
  * none was written, or the value got lost. A block that was never written is all zeros, and says
- * the same. In a lock without a value of the program the 24 bytes are for dlm_turns.h.
+ * the same. In a lock without a value of the program the 24 bytes are for dlm_turns.c.
  */
 #include "dlm_impl.h"
 
