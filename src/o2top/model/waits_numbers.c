@@ -8,7 +8,9 @@
  * 3. Two dumps show the two ends of one lock.
  * 4. One node and one number are left, so that they belong together.
  */
-#include "waits_numbers.h"
+#include "waits.h"
+
+#include "source.h"
 
 /*
  * Gives a node its number. A node that had this number before has it no more, because nodes may

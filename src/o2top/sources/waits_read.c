@@ -6,7 +6,7 @@
 
 #include "dlm.h"
 #include "o2top/collect/machine/tree.h"
-#include "o2top/model/waits_numbers.h"
+#include "o2top/model/waits.h"
 #include "o2top/sources/lines/dlm_line.h"
 
 #include <errno.h>

@@ -47,4 +47,12 @@ int collect_demo(struct collector **out, struct problems *problems);
 /* Returns the paths of the built-in recording, as `find -printf '%i %p\\n'` prints them. */
 const char *demo_paths(size_t *len);
 
+/* Functions of same_node.c. */
+
+/*
+ * Returns whether no line proves that both files are of one node. A file without a line, or one
+ * that cannot be read, needs no proof, because nothing is subtracted.
+ */
+bool may_be_two_nodes(const char *a, const char *b, enum file_kind kind);
+
 #endif

@@ -9,7 +9,7 @@
 #include "o2top/collect/archive/archive.h"
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"
-#include "same_node.h"
+#include "record.h"
 
 #include <errno.h>
 #include <stdio.h>

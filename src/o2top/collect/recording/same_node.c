@@ -7,7 +7,7 @@
  *
  * Two files of glstats may be of two nodes if a counter of a glock fell.
  */
-#include "same_node.h"
+#include "record.h"
 
 #include "o2top/base/grow.h"
 #include "o2top/base/hash.h"
