@@ -7,7 +7,7 @@
  */
 #include "glock/core/lent.h"
 #include "glock/state/busy.h"
-#include "glock/state/hold.h"
+#include "glock/state/demote.h"
 #include "rig.h"
 
 #define H (1 * RIG_MS)

@@ -5,7 +5,7 @@
  */
 #include "glock/fast/fast.h"
 
-#include "glock/state/hold.h"
+#include "glock/state/demote.h"
 #include "glock/state/queue.h"
 
 #include <assert.h>

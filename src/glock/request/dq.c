@@ -11,7 +11,6 @@
 #include "glock/core/space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
-#include "glock/state/hold.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
 #include "glock/state/work.h"

@@ -8,7 +8,6 @@
 #include "glock/core/space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
-#include "glock/state/hold.h"
 #include "glock/state/queue.h"
 
 int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)

@@ -12,7 +12,6 @@
 #include "glock/publish/publish_space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
-#include "glock/state/hold.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
 #include "glock/state/show.h"

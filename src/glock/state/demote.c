@@ -19,7 +19,6 @@
 
 #include "cache.h"
 #include "glock/fast/word.h"
-#include "hold.h"
 #include "show.h"
 #include "work.h"
 

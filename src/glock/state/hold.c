@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.c - see hold.h.
+ * hold.c - the policy of the hold time: for how long a node keeps a glock that another node wants.
  *
  *   H     the time of a hand-over: from the end of a use here to the next use on another node
  *   gap   the time from the end of a use here to the next use here; short: at most 1.5 H
@@ -28,7 +28,7 @@
  * goes by the queue, which reads the clock. If uses follow each other quickly, the word is opened
  * again. Then the policy looks from time to time whether the count of uses has grown.
  */
-#include "hold.h"
+#include "demote.h"
 
 #include "glock/core/lent.h"
 

@@ -15,7 +15,6 @@
 #include "busy.h"
 #include "cache.h"
 #include "demote.h"
-#include "hold.h"
 #include "show.h"
 #include "work.h"
 

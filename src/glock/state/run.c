@@ -13,7 +13,6 @@
 
 #include "cache.h"
 #include "demote.h"
-#include "hold.h"
 #include "work.h"
 
 #include <assert.h>

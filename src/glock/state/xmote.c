@@ -20,7 +20,6 @@
 #include "cache.h"
 #include "demote.h"
 #include "find.h"
-#include "hold.h"
 #include "reply.h"
 #include "show.h"
 #include "work.h"
