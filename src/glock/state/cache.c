@@ -21,11 +21,12 @@
 #include "glock/fast/thread.h"
 
 #include "busy.h"
-#include "glock/base/op_call.h"
 #include "work.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 
@@ -89,6 +90,68 @@ int glock__check_slow(struct glock_space *space, const char *function)
 	glock__tls_check(space->generation);
 	glock__check_left(false);
 	return glock__check_op(space, function);
+}
+
+/* ---- a call that may not return ---- */
+
+/*
+ * The callers of an operation have a bit lock, references and work that runs. They cannot give
+ * these back if the stack goes away under them. So the stack goes away only down to this file: a
+ * cleanup handler of the frame below jumps back. The build has -fexceptions for this.
+ *
+ * C++ counts the exceptions that are thrown and not caught. It does not count this way of catching,
+ * so the count is put back by hand. The exception itself is not freed.
+ */
+
+/* Of the ABI of C++. Missing in a program without C++. */
+struct cxa_globals {
+	void *caught;
+	unsigned int uncaught;
+};
+struct cxa_globals *__cxa_get_globals(void) __attribute__((weak));
+
+static void jump_back(jmp_buf **back)
+{
+	if (*back)
+		longjmp(**back, 1);
+}
+
+GLOCK__NOINLINE static void call_below(void (*fn)(void *arg), void *arg, jmp_buf *to)
+{
+	jmp_buf *back __attribute__((cleanup(jump_back))) = to;
+
+	fn(arg);
+	back = NULL;
+}
+
+GLOCK__NOINLINE static bool call_or_come_back(void (*fn)(void *arg), void *arg)
+{
+	jmp_buf back;
+
+	if (_setjmp(back))
+		return false;
+	call_below(fn, arg, &back);
+	return true;
+}
+
+/*
+ * Calls fn(arg) with the cancellation of the thread disabled. Returns false if fn did not return:
+ * pthread_exit(), a cancellation that fn allowed again, or an exception of C++ left it. These end
+ * here, and the thread goes on.
+ */
+static bool op_call(void (*fn)(void *arg), void *arg)
+{
+	struct cxa_globals *cxa = __cxa_get_globals ? __cxa_get_globals() : NULL;
+	unsigned int uncaught = cxa ? cxa->uncaught : 0;
+	bool returned;
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	returned = call_or_come_back(fn, arg);
+	if (!returned && cxa)
+		cxa->uncaught = uncaught;
+	pthread_setcancelstate(state, NULL);
+	return returned;
 }
 
 /* ---- a call ---- */
@@ -274,7 +337,7 @@ static long run_op(struct glock *gl, struct op_args *a, long left)
 
 	a->ops = &gl_type(gl)->ops;
 	a->gl = gl;
-	returned = glock__op_call(call_op, a);
+	returned = op_call(call_op, a);
 	op_end(gl, &c);
 	if (!returned)
 		breach(gl, &c,
