@@ -4,7 +4,6 @@
 #include "local_file.h"
 #include "local_nodes.h"
 
-#include "base/subuid.h"
 #include "base/way.h"
 
 #include <dirent.h>
@@ -32,15 +31,64 @@ struct names {
 	size_t n;
 };
 
+/*
+ * Users that one user may act as, by the list of subuid(5). In a user namespace a user may make files
+ * of each of its subordinate users, often 65,536. So a limit for one user has to count them together.
+ */
+struct subuids {
+	struct subuid_range {
+		uid_t first, n;
+	} * list;
+	size_t n;
+};
+
 struct looking {
 	const struct glock__local_look *how;
-	struct glock__subuids subuids;
+	struct subuids subuids;
 	struct names *names;
 	size_t n_names;
 	int n, err; /* err: the look is not complete */
 };
 
 /* ---- who pays ---- */
+
+static void subuids_add(struct subuids *s, const char *line)
+{
+	struct subuid_range r, *more;
+
+	/* Behind the user's name or number. No user stands for root, which has no limit. */
+	if (sscanf(line, "%*[^:]:%u:%u", &r.first, &r.n) != 2 || !r.first)
+		return;
+	more = reallocarray(s->list, s->n + 1, sizeof(*more));
+	if (!more)
+		return;
+	s->list = more;
+	more[s->n++] = r;
+}
+
+/* Reads /etc/subuid. Without memory or such a file, ranges are missing. */
+static void subuids_read(struct subuids *s)
+{
+	FILE *f = fopen("/etc/subuid", "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	*s = (struct subuids){0};
+	while (f && getline(&line, &size, f) > 0)
+		subuids_add(s, line);
+	free(line);
+	if (f)
+		fclose(f);
+}
+
+/* Returns the first user of the range that has the user, or the user. */
+static uid_t subuids_first(const struct subuids *s, uid_t uid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (uid - s->list[i].first < s->list[i].n)
+			return s->list[i].first;
+	return uid;
+}
 
 bool glock__local_payer_free(uint64_t payer)
 {
@@ -57,7 +105,7 @@ static uint64_t payer_of(const struct looking *look, const struct stat *dir,
 		st = file;
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return GLOCK__PAYER_GROUP | st->st_gid;
-	return glock__subuids_first(&look->subuids, st->st_uid);
+	return subuids_first(&look->subuids, st->st_uid);
 }
 
 /* Returns the count of a payer's names, or NULL without memory. */
@@ -205,7 +253,7 @@ int glock__local_look(const struct glock__local_look *how)
 	struct dirent *entry;
 	DIR *base;
 
-	glock__subuids_read(&l.subuids);
+	subuids_read(&l.subuids);
 	base = said && *said ? NULL : opendir(GLOCK__LOCAL_BASE);
 	if (said && *said) /* takes the place of all others */
 		look_in(said, look);
