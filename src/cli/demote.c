@@ -6,8 +6,6 @@
  */
 #include "cli.h"
 
-#include "glock/base/mode.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/way.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>

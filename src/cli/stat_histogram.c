@@ -5,8 +5,6 @@
  */
 #include "cli.h"
 
-#include "glock/base/mode.h"
-
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define TURN_NS 50000000ll   /* the time between two reads of events */
 #define ASK_NS 2000000000ll  /* the time between two requests to the nodes */

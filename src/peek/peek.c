@@ -4,7 +4,6 @@
 
 #include "base/clean.h"
 #include "base/proc.h"
-#include "glock/fast/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct recovery {
 	struct recovery *next;

@@ -13,7 +13,6 @@
 
 #include "publish.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { MAX_PARTS = 16, IN_USE = 2 };

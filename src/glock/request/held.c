@@ -9,11 +9,7 @@
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/queue.h"
-#include "glock/state/reply.h"
 
-#include "glock/fast/fast.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

@@ -6,12 +6,10 @@
  * The structs carry their size, so entries are copied one by one into the program's array.
  */
 #include "glock/core/space.h"
-#include "glock/fast/bias.h"
 #include "glock/fast/word.h"
 #include "glock/publish/publish_space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
-#include "glock/state/queue.h"
 #include "glock/state/reply.h"
 
 #include <errno.h>

@@ -19,7 +19,6 @@
 
 #include "glock/fast/fast.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DEFAULT_WORK_THREADS = 16, NAME_BYTES = 64 };

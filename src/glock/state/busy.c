@@ -12,7 +12,6 @@
 #include "glock/core/lent.h"
 #include "glock/publish/publish_space.h"
 
-#include "demote.h"
 #include "glock/fast/word.h"
 #include "work.h"
 

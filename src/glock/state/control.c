@@ -13,7 +13,6 @@
 #include "show.h"
 
 #include "glock/publish/publish.h"
-#include "glock/publish/publish_space.h"
 
 #include "find.h"
 

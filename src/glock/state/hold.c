@@ -33,10 +33,7 @@
 #include "glock/core/lent.h"
 
 #include "glock/fast/word.h"
-#include "queue.h"
 #include "work.h"
-
-#include <assert.h>
 
 enum {
 	SHARE = 192, /* tenths: parts of use for each part of hand-over, 95 % of the limit */

@@ -11,7 +11,6 @@
  */
 #include "queue.h"
 
-#include "cache.h"
 #include "demote.h"
 #include "work.h"
 

@@ -15,14 +15,12 @@
 #include "demote.h"
 #include "find.h"
 #include "glock/fast/word.h"
-#include "queue.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static const enum glock__text_format formats[GLOCK_FORMAT_MAX] = {

@@ -18,7 +18,6 @@
 #include "glock/fast/word.h"
 #include "work.h"
 
-#include <assert.h>
 #include <errno.h>
 
 /* Sleeps until the bit lock was cleared once. Drops gl->lock meanwhile. */

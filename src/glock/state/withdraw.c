@@ -13,8 +13,6 @@
 #include "queue.h"
 #include "work.h"
 
-#include <assert.h>
-
 static void holder_lost(struct glock *gl, struct glock__holder *gh)
 {
 	atom_or32(&gh->state, GLOCK__H_LOST);

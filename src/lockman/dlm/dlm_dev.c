@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <linux/dlm.h>
 #include <linux/dlm_device.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

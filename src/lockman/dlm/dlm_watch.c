@@ -30,11 +30,8 @@
  */
 #include "dlm_impl.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { LOOK_MS = 100 };
 

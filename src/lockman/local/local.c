@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { DEADLOCKS_MAX = 100 };

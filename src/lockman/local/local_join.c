@@ -16,7 +16,6 @@
  */
 #include "local_death.h"
 #include "local_file.h"
-#include "local_nodes.h"
 #include "local_shard.h"
 
 #include "base/proc.h"

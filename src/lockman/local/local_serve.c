@@ -18,7 +18,6 @@
 #include "local_shard.h"
 
 #include "base/cpu.h"
-#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <signal.h>

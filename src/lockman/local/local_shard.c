@@ -16,7 +16,6 @@
 #include "base/sanitizer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 unsigned int glock__local_shard(unsigned int type, uint64_t number)

@@ -15,11 +15,8 @@
 #include "local_serve.h"
 #include "local_shard.h"
 
-#include "base/proc.h"
-
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define WATCH_NS 15000000ll
 #define TELL_NS 5000000000ll /* a wait is logged after this time, then each time twice as late */

@@ -8,8 +8,6 @@
  */
 #include "advice_impl.h"
 
-#include "o2top/base/units.h"
-
 #include <stdio.h>
 #include <string.h>
 

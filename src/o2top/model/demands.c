@@ -7,7 +7,6 @@
 #include "o2top/base/grow.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DEMAND_KEPT = 16 }; /* a demand for a Lock that is not listed is kept so many samples */
 enum { MODE_CW = 2, MODE_PR = 3 };

@@ -10,7 +10,6 @@
 #include "source.h"
 #include "waits.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

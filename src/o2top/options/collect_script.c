@@ -2,7 +2,6 @@
 /*
  * collect_script.c - the script that makes a file for support on a node without o2top.
  */
-#include "options.h"
 
 /*
  * Prints an archive of two samples on standard output. It only reads, and needs sh, cat, date and

@@ -4,7 +4,6 @@
  *
  * o2top(1) is longer. The options of both have equal parts in equal order.
  */
-#include "options.h"
 
 const char o2top_help[] =
     "usage: o2top [OPTION]... [MOUNT_POINT | RECORDING... | FILE [FILE] | ARCHIVE...]\n"

@@ -15,7 +15,6 @@
 #include "o2top/model/waits.h"
 #include "o2top/sources/lines/gfs2_line.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SENTENCE_MAX = 1024, WAITERS_NAMED = 12 };

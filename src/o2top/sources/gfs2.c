@@ -17,11 +17,9 @@
 #include "o2top/base/grow.h"
 #include "o2top/model/demands.h"
 #include "o2top/sources/lines/gfs2_line.h"
-#include "sources.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEEN_SAMPLES = 32 }; /* a mode that was seen is remembered so long */

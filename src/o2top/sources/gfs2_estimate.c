@@ -7,7 +7,6 @@
 #include "o2top/base/grow.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 enum {

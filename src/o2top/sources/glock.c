@@ -22,7 +22,6 @@
 #include "glock_impl.h"
 #include "o2top/base/grow.h"
 #include "o2top/sources/lines/glock_line.h"
-#include "sources.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,12 +11,10 @@
 #include "flock.h"
 #include "o2top/model/demands.h"
 #include "ocfs2_impl.h"
-#include "sources.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- lines --------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include "sources.h"
 
 #include "dlm.h"
-#include "o2top/collect/machine/tree.h"
 #include "o2top/model/waits.h"
 #include "o2top/sources/lines/dlm_line.h"
 

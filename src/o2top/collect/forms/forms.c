@@ -4,7 +4,6 @@
  */
 #include "forms.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #include "forms.h"
 #include "o2top/base/scan.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

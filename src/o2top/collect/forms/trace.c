@@ -6,7 +6,6 @@
  *	kworker/0:2H   383 [000]   329.869330: gfs2:gfs2_glock_lock_time: 254,0 glock 2:9291 ...
  */
 #include "forms.h"
-#include "o2top/base/scan.h"
 
 #include <errno.h>
 #include <string.h>

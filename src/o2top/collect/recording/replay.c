@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A damaged head must not take all memory. */
 enum { NODES_MOST = 4096, SPACES_MOST = 65536 };
