@@ -3,7 +3,7 @@
  * fuzz_dlm.c - fuzzes the lines of the DLM's dump, rsb and lkb, and GFS2's names of its resources.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/dlm_line.h"
+#include "../unit/print_lines.h"
 
 static char buf[1024];
 

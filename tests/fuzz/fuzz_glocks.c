@@ -3,7 +3,7 @@
  * fuzz_glocks.c - fuzzes the lines of glocks: G:, H: and I:.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/gfs2_line.h"
+#include "../unit/print_lines.h"
 
 static char buf[4096];
 

@@ -3,7 +3,7 @@
  * fuzz_glstats.c - fuzzes the lines of glstats.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/gfs2_line.h"
+#include "../unit/print_lines.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

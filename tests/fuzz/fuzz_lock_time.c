@@ -3,7 +3,7 @@
  * fuzz_lock_time.c - fuzzes the trace event gfs2_glock_lock_time; other lines are left alone.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/gfs2_line.h"
+#include "../unit/print_lines.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -3,7 +3,7 @@
  * fuzz_ocfs2_line.c - fuzzes lines of locking_state: a parsed line, printed, parses to itself.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "../unit/print_lines.h"
 
 static bool same(const struct ocfs2_line *a, const struct ocfs2_line *b)
 {

@@ -3,7 +3,7 @@
  * fuzz_sbstats.c - fuzzes the rows and the header of sbstats.
  */
 #include "fuzz.h"
-#include "o2top/sources/lines/gfs2_line.h"
+#include "../unit/print_lines.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

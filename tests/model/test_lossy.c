@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "o2top/model/model.h"
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "../unit/print_lines.h"
 #include "o2top/sources/sources.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };

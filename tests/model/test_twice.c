@@ -19,7 +19,7 @@
 
 #include "o2top/model/model.h"
 #include "o2top/rank/rank.h"
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "../unit/print_lines.h"
 #include "o2top/sources/sources.h"
 
 static atomic_uint reads;

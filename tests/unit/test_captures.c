@@ -7,9 +7,7 @@
  * trace may be packed with xz.
  */
 #include "o2top/collect/input.h"
-#include "o2top/sources/lines/dlm_line.h"
-#include "o2top/sources/lines/gfs2_line.h"
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "print_lines.h"
 #include "unit.h"
 
 #include <ftw.h>

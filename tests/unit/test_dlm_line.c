@@ -2,7 +2,7 @@
 /*
  * test_dlm_line.c - tests the parser of the DLM's dump.
  */
-#include "o2top/sources/lines/dlm_line.h"
+#include "print_lines.h"
 #include "unit.h"
 
 #define RSB "rsb 00000000d40c03c4 2 1c6 8 1 0 3 24 str        2            26b3"

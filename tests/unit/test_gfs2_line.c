@@ -2,7 +2,7 @@
 /*
  * test_gfs2_line.c - tests the lines of GFS2's debugfs files and trace event: real and refused.
  */
-#include "o2top/sources/lines/gfs2_line.h"
+#include "print_lines.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * test_ocfs2_line.c - tests the lines of OCFS2's locking_state: versions, letters, refusals.
  */
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "print_lines.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -2,9 +2,7 @@
 /*
  * test_random.c - tests random lines: a printed line parses to its source. The seed is fixed.
  */
-#include "o2top/sources/lines/dlm_line.h"
-#include "o2top/sources/lines/gfs2_line.h"
-#include "o2top/sources/lines/ocfs2_line.h"
+#include "print_lines.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_line.c - parses and prints the lines of the kernel DLM's dump.
+ * dlm_line.c - parses the lines of the kernel DLM's dump.
  */
 #include "dlm_line.h"
 
 #include "o2top/base/scan.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 static bool scan_hex_byte(struct scan *s, char *out)
 {
@@ -89,41 +86,6 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
 		return "a lock's times are not understood";
 	/* a later kernel may add fields */
 	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows a lock's times";
-}
-
-size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size)
-{
-	int n = snprintf(buf, size, "rsb %s %d %" PRIx64 " %" PRIx64 " %d %d %u %u %s", l->pointer,
-			 l->nodeid, l->first_lkid, l->flags, l->root, l->recover, l->recover_count,
-			 l->len, l->hex ? "hex" : "str");
-	size_t at = n < 0 ? size : (size_t)n;
-
-	/* The longest name has 64 bytes. In hexadecimal, each byte takes three characters. */
-	if (at + 3 * (size_t)l->len + 3 > size)
-		return 0;
-	if (l->hex) {
-		for (uint32_t i = 0; i < l->len; i++)
-			at += (size_t)sprintf(buf + at, " %02x", (unsigned char)l->name[i]);
-	} else {
-		buf[at++] = ' ';
-		memcpy(buf + at, l->name, l->len);
-		at += l->len;
-	}
-	buf[at++] = '\n';
-	buf[at] = '\0';
-	return at;
-}
-
-size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size)
-{
-	int n = snprintf(buf, size,
-			 "lkb %" PRIx64 " %d %" PRIx64 " %u %" PRIu64 " %" PRIx64 " %" PRIx64
-			 " %d %d %d %d %d %d %u %" PRIu64 " %" PRIu64 "\n",
-			 l->id, l->nodeid, l->remid, l->pid, l->xid, l->exflags, l->flags,
-			 l->status, l->granted, l->requested, l->bast_mode, l->rsb_lookup,
-			 l->wait_type, l->lvb_seq, l->since_ns, l->bast_ns);
-
-	return n < 0 || (size_t)n >= size ? 0 : (size_t)n;
 }
 
 /* Reads a number that is right-aligned in a column. */

@@ -83,8 +83,6 @@ struct dlm_lkb_line {
 bool dlm_is_heading(const char *line, size_t len);
 const char *dlm_rsb_parse(struct dlm_rsb_line *out, const char *line, size_t len);
 const char *dlm_lkb_parse(struct dlm_lkb_line *out, const char *line, size_t len);
-size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size);
-size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size);
 
 /* Reads the name of a resource of GFS2: "       2            26b3". */
 bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number);

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gfs2_line.c - parses and prints the lines of GFS2's debugfs files and of its trace event.
+ * gfs2_line.c - parses the lines of GFS2's debugfs files and of its trace event.
  */
 #include "gfs2_line.h"
 
 #include "o2top/base/scan.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
 const char *const gfs2_type_names[GFS2_TYPE_MAX] = {
     "reserved", "nondisk", "inode", "rgrp", "meta", "iopen", "flock", "plock", "quota", "journal",
 };
 
-static const char *const stat_names[GFS2_STAT_MAX] = {
+const char *const gfs2_stat_names[GFS2_STAT_MAX] = {
     "srtt", "srttvar", "srttb", "srttvarb", "sirt", "sirtvar", "dlm", "queue",
 };
 
@@ -278,7 +274,7 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 		if (!scan_text(&s, "cpu"))
 			return "\"type\" without \"cpu\"";
 	} else if (!scan_name(&s, gfs2_type_names, GFS2_TYPE_MAX, &type) ||
-		   !scan_name(&s, stat_names, GFS2_STAT_MAX, &stat)) {
+		   !scan_name(&s, gfs2_stat_names, GFS2_STAT_MAX, &stat)) {
 		return "the line does not begin with a type of glock and a statistic";
 	}
 	if (!scan_char(&s, ':'))
@@ -350,112 +346,4 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 		return true;
 	*wrong = scan_done(&s) ? NULL : "text follows the last number";
 	return true;
-}
-
-/* ---- printing ------------------------------------------------------------------------------ */
-
-struct print {
-	char *buf;
-	size_t at, size; /* size 0 once a text did not fit */
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct print *o, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	if (!o->size)
-		return;
-	va_start(args, format);
-	n = vsnprintf(o->buf + o->at, o->size - o->at, format, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= o->size - o->at)
-		o->size = 0;
-	else
-		o->at += (size_t)n;
-}
-
-static size_t printed(const struct print *o)
-{
-	return o->size ? o->at : 0;
-}
-
-size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-
-	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 "%s a:%" PRId64, l->states[0],
-	    l->type, l->number, l->flags, l->states[1], l->states[2], l->demote_us,
-	    l->from_queue ? "?" : "", l->ail);
-	if (l->has_revokes)
-		put(&o, " v:%" PRId64, l->revokes);
-	put(&o, " r:%" PRId64, l->refs);
-	if (l->has_hold)
-		put(&o, " m:%" PRId64, l->hold_jiffies);
-	if (l->has_pages)
-		put(&o, " p:%" PRIu64, l->pages);
-	put(&o, "\n");
-	return printed(&o);
-}
-
-size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-
-	put(&o, " H: s:%s f:%s e:%d p:%" PRId64 " [%s] %s\n", l->state_text, l->flags, l->error,
-	    l->pid, l->comm, l->symbol);
-	return printed(&o);
-}
-
-size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-
-	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64, l->formal, l->number, l->dtype,
-	    l->flags);
-	if (l->has_size)
-		put(&o, " d:0x%08" PRIx64 " s:%" PRIu64, l->disk_flags, l->size);
-	if (l->has_pages)
-		put(&o, " p:%" PRIu64, l->pages);
-	put(&o, "\n");
-	return printed(&o);
-}
-
-size_t gfs2_stats_print(const struct gfs2_stats_line *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-
-	put(&o,
-	    "G: n:%u/%" PRIx64 " rtt:%" PRIu64 "/%" PRIu64 " rttb:%" PRIu64 "/%" PRIu64
-	    " irt:%" PRIu64 "/%" PRIu64 " dcnt: %" PRIu64 " qcnt: %" PRIu64 "\n",
-	    l->type, l->number, (uint64_t)l->srtt, (uint64_t)l->srttvar, (uint64_t)l->srttb,
-	    (uint64_t)l->srttvarb, (uint64_t)l->sirt, (uint64_t)l->sirtvar, l->dcount, l->qcount);
-	return printed(&o);
-}
-
-size_t gfs2_sbstats_print(const struct gfs2_sbstats_line *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-	bool header = l->type == GFS2_TYPE_MAX;
-
-	put(&o, "%-10s %8s:", header ? "type" : gfs2_type_names[l->type],
-	    header ? "cpu" : stat_names[l->stat]);
-	for (uint32_t i = 0; i < l->n_cpus; i++)
-		put(&o, " %15" PRIu64, l->value[i]);
-	put(&o, "\n");
-	return printed(&o);
-}
-
-size_t gfs2_lock_time_print(const struct gfs2_lock_time *l, char *buf, size_t size)
-{
-	struct print o = {buf, 0, size};
-
-	put(&o,
-	    "gfs2_glock_lock_time: %u,%u glock %u:%" PRIu64 " status:%d flags:%02x tdiff:%" PRId64,
-	    l->major, l->minor, l->type, l->number, l->status, l->lksb_flags, l->tdiff);
-	put(&o,
-	    " srtt:%" PRId64 "/%" PRId64 " srttb:%" PRId64 "/%" PRId64 " sirt:%" PRId64 "/%" PRId64
-	    " dcnt:%" PRIu64 " qcnt:%" PRIu64 "\n",
-	    l->srtt, l->srttvar, l->srttb, l->srttvarb, l->sirt, l->sirtvar, l->dcount, l->qcount);
-	return printed(&o);
 }

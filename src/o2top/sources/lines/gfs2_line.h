@@ -117,6 +117,7 @@ enum gfs2_stat {
 	GFS2_QCOUNT,
 	GFS2_STAT_MAX
 };
+extern const char *const gfs2_stat_names[GFS2_STAT_MAX];
 
 /* A row of sbstats: "inode         srttb:      1200545", a column for each possible CPU. */
 struct gfs2_sbstats_line {
@@ -161,17 +162,5 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *out, const char *line, size_t l
  * whether there is one.
  */
 bool gfs2_stamp_parse(const char *line, const char *event, uint64_t *us);
-
-/*
- * Each function prints what the kernel prints, newline included. It returns the length, or 0 if the
- * line does not fit.
- */
-size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size);
-size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t size);
-size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size);
-size_t gfs2_stats_print(const struct gfs2_stats_line *l, char *buf, size_t size);
-size_t gfs2_sbstats_print(const struct gfs2_sbstats_line *l, char *buf, size_t size);
-/* Prints the event's text from "gfs2_glock_lock_time:" on. */
-size_t gfs2_lock_time_print(const struct gfs2_lock_time *l, char *buf, size_t size);
 
 #endif

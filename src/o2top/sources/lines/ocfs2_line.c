@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ocfs2_line.c - parses and prints a line of locking_state, and the names of OCFS2's locks.
+ * ocfs2_line.c - parses a line of locking_state, and the names of OCFS2's locks.
  */
 #include "ocfs2_line.h"
 
 #include "o2top/base/scan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -215,39 +213,6 @@ const char *ocfs2_line_parse(struct ocfs2_line *o, const char *line, size_t len,
 	if (o->tail_len && o->version <= 4)
 		return "the line has more fields than its version";
 	return NULL;
-}
-
-size_t ocfs2_line_print(const struct ocfs2_line *o, char *buf, size_t size)
-{
-	size_t at = 0;
-	int n;
-
-#define PUT(...)                                                \
-	do {                                                    \
-		n = snprintf(buf + at, size - at, __VA_ARGS__); \
-		if (n < 0 || (size_t)n >= size - at)            \
-			return 0;                               \
-		at += (size_t)n;                                \
-	} while (0)
-
-	PUT("0x%x\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%u\t%u\t%d\t%d\t",
-	    o->version, o->name, o->level, o->flags, o->action, o->unlock_action, o->holders[0],
-	    o->holders[1], o->requested, o->blocking);
-	for (int i = 0; i < OCFS2_LVB_LEN; i++) {
-		uint32_t b = o->lvb[i];
-
-		PUT("0x%x\t", b >= 0x80 && !o->lvb_unsigned ? b | 0xffffff00u : b);
-	}
-	if (statistics_of(o->version))
-		PUT("%u\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t", o->gets[0],
-		    o->gets[1], o->fails[0], o->fails[1], o->total_ns[0], o->total_ns[1], o->max[0],
-		    o->max[1], o->refreshes);
-	if (statistics_of(o->version) == 12)
-		PUT("%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", o->last_us[0], o->last_us[1],
-		    o->wait_us);
-	PUT("%.*s\n", (int)o->tail_len, o->tail_len ? o->tail : "");
-#undef PUT
-	return at;
 }
 
 static uint64_t big_endian(const uint8_t *p, int n)

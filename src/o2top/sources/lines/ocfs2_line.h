@@ -88,12 +88,6 @@ struct ocfs2_lvb {
  */
 const char *ocfs2_line_parse(struct ocfs2_line *out, const char *line, size_t len, bool complete);
 
-/*
- * Prints a line into buf as the kernel does, newline included. Returns the length, or 0 if the line
- * does not fit.
- */
-size_t ocfs2_line_print(const struct ocfs2_line *line, char *buf, size_t size);
-
 bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len);
 
 /* Returns false if the LVB holds nothing: it was never filled, or its inode was deleted. */
