@@ -72,7 +72,7 @@ static const struct {
 /* Returns the ns of one pair, measured for that time, or negative errno. */
 static double measure(int (*once)(void), int64_t ns)
 {
-	int64_t start = now_ns(), now;
+	int64_t start = glock__clock(), now;
 	unsigned long n = 0;
 	int err = 0;
 
@@ -80,7 +80,7 @@ static double measure(int (*once)(void), int64_t ns)
 		for (int i = 0; i < BATCH && !err; i++)
 			err = once();
 		n += BATCH;
-		now = now_ns();
+		now = glock__clock();
 	} while (!err && now - start < ns);
 	return err ? err : (double)(now - start) / (double)n;
 }

@@ -10,6 +10,7 @@
 #define GLOCK_CLI_H
 
 #include "glock.h"
+#include "lockman/lockman.h"
 #include "peek/find_spaces.h"
 #include "peek/peek.h"
 
@@ -125,7 +126,6 @@ uint64_t name_hash(const char *text);
 /* Reads seconds, with a fraction, as nanoseconds. Returns false if the text is no such number. */
 bool parse_seconds(const char *text, int64_t *ns);
 bool parse_number(const char *text, unsigned long most, unsigned long *out);
-int64_t now_ns(void);
 
 /* ---- spaces ---- */
 

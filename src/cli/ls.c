@@ -155,7 +155,7 @@ static void list(const struct glock__find_spaces *s, bool json)
 			const struct glock__found_node *node = &space->nodes[j];
 			const struct counts c = count_node(&waits, node);
 
-			print(space, node, &c, now_ns());
+			print(space, node, &c, glock__clock());
 		}
 		free(waits.list);
 	}

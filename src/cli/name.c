@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /*
  * FNV-1a, then a round of mixing, because short names differ in their last bytes only. The hash is
@@ -116,12 +115,4 @@ bool parse_number(const char *text, unsigned long most, unsigned long *out)
 		return false;
 	*out = n;
 	return true;
-}
-
-int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }

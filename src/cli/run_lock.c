@@ -28,7 +28,7 @@ void run_set_command(struct run *r, const char *command)
 
 static int nonblock(struct run *r)
 {
-	const int64_t end = now_ns() + CACHED_NS;
+	const int64_t end = glock__clock() + CACHED_NS;
 	int err;
 
 	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY | GLOCK_NOCACHE);
@@ -36,13 +36,13 @@ static int nonblock(struct run *r)
 		err = glock_nq_at(&r->gh, r->what);
 		if (err == -EAGAIN && lock_is_used(r->space, r->gl))
 			err = -EBUSY;
-	} while (err == -EAGAIN && now_ns() < end);
+	} while (err == -EAGAIN && glock__clock() < end);
 	return err;
 }
 
 static int acquire(struct run *r)
 {
-	int64_t start = now_ns();
+	int64_t start = glock__clock();
 	int err;
 
 	if (r->no_wait || !r->timeout) {
@@ -54,7 +54,8 @@ static int acquire(struct run *r)
 			err = glock_wait(&r->gh, r->timeout < 0 ? 0 : start + r->timeout, 0);
 	}
 	if (!err && r->verbose)
-		complain("getting the lock took %.6f seconds", 1e-9 * (double)(now_ns() - start));
+		complain("getting the lock took %.6f seconds",
+			 1e-9 * (double)(glock__clock() - start));
 	return err;
 }
 

@@ -274,7 +274,7 @@ static int one_node(struct printing *p, struct glock__peek *peek, bool elsewhere
 	int err = 0;
 
 	p->how.peek = peek;
-	p->how.now = now_ns();
+	p->how.now = glock__clock();
 	p->how.processes = !elsewhere;
 	if (p->o->histogram)
 		err = histogram_node(peek, p->node, p->how.now, p->o->json, &ok, &counts);

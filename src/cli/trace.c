@@ -255,18 +255,18 @@ static int trace_show(struct tracing *t, int64_t until)
 static int trace_follow(struct tracing *t, int64_t end)
 {
 	const struct timespec turn = {0, TURN_NS};
-	int64_t asked = now_ns(), looked;
+	int64_t asked = glock__clock(), looked;
 	int status = trace_ask(t, asked + LAST_NS);
 
 	skip_of_new(t);
-	while (status == EX_OK && !stop && now_ns() < end) {
+	while (status == EX_OK && !stop && glock__clock() < end) {
 		nanosleep(&turn, NULL);
-		looked = now_ns();
+		looked = glock__clock();
 		for (size_t i = 0; i < t->n_nodes; i++)
 			if (take_events(t, &t->nodes[i]) == -ENOMEM)
 				status = EX_OSERR;
-		if (now_ns() - asked > ASK_NS) {
-			asked = now_ns();
+		if (glock__clock() - asked > ASK_NS) {
+			asked = glock__clock();
 			look_again(t);
 			trace_ask(t, asked + LAST_NS);
 			skip_of_new(t);
@@ -324,7 +324,7 @@ static int trace_run(int argc, char **argv)
 	sigaction(SIGHUP, &action, NULL);
 	expect_cut_off();
 	if (!status)
-		status = trace_follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
+		status = trace_follow(&t, ns == INT64_MAX ? ns : glock__clock() + ns);
 	for (size_t i = 0; i < t.n_lines; i++)
 		free(t.lines[i].text);
 	free(t.lines);

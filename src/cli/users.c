@@ -99,7 +99,7 @@ const char *job_text(char *buf, size_t size, struct waits *w, const struct glock
 		     const struct glock__peek_glock *gl, const struct glock__segment_holder *h)
 {
 	bool waits = h->flags & GLOCK__H_WAIT;
-	double s = 1e-9 * (double)(now_ns() - (waits ? h->asked : h->granted));
+	double s = 1e-9 * (double)(glock__clock() - (waits ? h->asked : h->granted));
 	const char *user = glock__user_name(node->uid);
 
 	if (waits)

@@ -29,13 +29,17 @@
 #ifndef GLOCK__LOCKMAN_H
 #define GLOCK__LOCKMAN_H
 
+#include "base/compiler.h"
 #include "lockman/table/table.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct glock__lockman;
 
@@ -268,6 +272,34 @@ static inline bool glock__lm_rung(const uint32_t bell[2])
 static inline bool glock__lm_due(const struct glock__lockman *lm)
 {
 	return lm->bell && glock__lm_rung(lm->bell);
+}
+
+/* The time of all lock managers and of the library: CLOCK_MONOTONIC, in nanoseconds. */
+GLOCK__INLINE int64_t glock__clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/*
+ * Starts a thread of the library. The thread inherits the mask, so that no signal of the program is
+ * handled there. Returns 0 or a negative errno.
+ */
+static inline int glock__start_thread(pthread_t *thread, const char *name, void *(*run)(void *),
+				      void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(*thread, name);
+	return err;
 }
 
 /* The name of a resource: type and number in hexadecimal, right-aligned in 8 and 16 columns. */

@@ -39,14 +39,6 @@ const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
 
 /* ---- how a process is doing ---------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
 /* Tells whether the node's process is stopped, as far as /proc here shows it. */
 static bool is_stopped(const struct glock__proc_ns *ns, const struct glock__found_node *node)
 {
@@ -78,7 +70,7 @@ static void set_hangs(struct glock__found_node *node, int64_t ns, const char *fo
 /* Sets the condition of a node whose process runs: whether the node does its work. */
 static void look_at_work(struct glock__found_node *node, const struct glock__segment_head *head)
 {
-	int64_t now = now_ns(), since = head->work_since, due = head->work_due;
+	int64_t now = glock__clock(), since = head->work_since, due = head->work_due;
 
 	if (head->state & GLOCK__SEGMENT_LEFT)
 		node->condition = GLOCK__NODE_INHERITED;
@@ -500,20 +492,20 @@ static int demote_in(const struct glock__found_space *space, int dir,
 		     enum glock_mode to)
 {
 	const struct timespec ms = {0, 1000000};
-	int64_t end = now_ns() + ANSWER_NS;
+	int64_t end = glock__clock() + ANSWER_NS;
 	struct glock__peek_asked asked;
 	int err;
 
 	/* Another reader's request is done in a moment. */
 	while ((err = glock__peek_demote(dir, node->file, type, number, to, &asked)) == -EAGAIN &&
-	       now_ns() < end)
+	       glock__clock() < end)
 		nanosleep(&ms, NULL);
 	if (err)
 		return err == -EAGAIN ? -ETIMEDOUT : err;
 	err = ring_control(space, dir, node);
 	for (bool answered = false; !err && !answered;) {
 		answered = glock__peek_answered(&asked, &err);
-		if (!answered && now_ns() >= end)
+		if (!answered && glock__clock() >= end)
 			err = -ETIMEDOUT;
 		else if (!answered)
 			nanosleep(&ms, NULL);

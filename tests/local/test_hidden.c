@@ -102,12 +102,12 @@ static int64_t shortest_try(struct glock *gl, unsigned int way)
 
 	for (int i = 0; i < CALLS; i++) {
 		struct glock_holder gh;
-		int64_t began = local_now(), took;
+		int64_t began = glock__clock(), took;
 		int err;
 
 		glock_holder_init(&gh, gl, GLOCK_EX, way);
 		err = glock_nq(&gh);
-		took = local_now() - began;
+		took = glock__clock() - began;
 		shortest = took < shortest ? took : shortest;
 		if (!err)
 			assert_int_equal(glock_dq(&gh), 0);
@@ -199,7 +199,7 @@ static void what_a_dead_process_left_goes_later(void **state)
 	nanosleep(&second, NULL); /* the death is found, most probably */
 	kill(pid, SIGCONT);
 	for (int i = 0; i < LOCKS; i++) {
-		assert_int_equal(glock_wait(&held[i], local_now() + 20000 * MS, 0), 0);
+		assert_int_equal(glock_wait(&held[i], glock__clock() + 20000 * MS, 0), 0);
 		assert_int_equal(glock_dq(&held[i]), 0);
 		glock_put(gls[i]);
 	}

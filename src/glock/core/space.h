@@ -199,14 +199,6 @@ GLOCK__INLINE bool glock__grants_paused(const struct glock_space *space)
 	return __atomic_load_n(&space->grants_paused, __ATOMIC_RELAXED);
 }
 
-GLOCK__INLINE int64_t glock__clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 GLOCK__INLINE int64_t glock__now(struct glock_space *space)
 {
 	return space->env.now ? space->env.now(space->env.arg) : glock__clock();

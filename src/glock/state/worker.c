@@ -22,7 +22,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -99,24 +98,14 @@ static int start_thread(struct glock_space *space, uint32_t number)
 {
 	struct glock__worker *w = &space->work.workers[number];
 	char name[16] = "glock-work";
-	sigset_t all, old;
-	int err;
 
 	if (space->env.start) {
 		space->env.start(space->env.arg, run_worker, space);
 		return 0;
 	}
-	/* The new thread inherits the mask, so that no signal of the program is handled there. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, NULL, worker_thread, space);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
 	if (number)
 		snprintf(name, sizeof(name), "glock-work-%u", number + 1);
-	pthread_setname_np(w->thread, name);
-	return 0;
+	return glock__start_thread(&w->thread, name, worker_thread, space);
 }
 
 /* Under work.lock, which it drops and takes again. A worker that is being started is awake. */

@@ -306,14 +306,14 @@ static int dlm_file(struct glock__lockman *lm)
 static int dlm_start(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
-	int err = glock__dlm_thread(&d->teller, "glock-tell", glock__dlm_teller, d);
+	int err = glock__start_thread(&d->teller, "glock-tell", glock__dlm_teller, d);
 
 	d->have_teller = !err;
 	if (!err)
-		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
+		err = glock__start_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 	d->have_reader = d->have_teller && !err;
 	if (!err)
-		err = glock__dlm_thread(&d->watch, "glock-watch", glock__dlm_watch, d);
+		err = glock__start_thread(&d->watch, "glock-watch", glock__dlm_watch, d);
 	d->have_watch = d->have_reader && !err;
 	return err;
 }

@@ -56,7 +56,7 @@ void glock__dlm_make(struct dlm *d, const struct slot *s, struct glock__dlm_requ
 		glock__lm_name(r->name, s->type, s->number);
 	glock__dlm_value_pack(s, r->value);
 	if (s->mode == GLOCK__EX && s->asked == GLOCK__NL)
-		glock__dlm_turn_ends(d, s, r->value, glock__dlm_now());
+		glock__dlm_turn_ends(d, s, r->value, glock__clock());
 }
 
 void glock__dlm_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)

@@ -67,7 +67,7 @@ static void start_recovery(struct dlm *d)
 	if (!d->dead.n || d->recovering || d->left)
 		return;
 	d->lm.events->block(d->lm.owner);
-	err = glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
+	err = glock__start_thread(&thread, "glock-recover", see_to_dead, d);
 	if (!err)
 		pthread_detach(thread);
 	d->recovering = !err;

@@ -142,7 +142,6 @@ void glock__dlm_changed(struct dlm *d);
 void glock__dlm_await_change(struct dlm *d);
 /* Notes whether a thread could start. The log is told once, until one starts. Under d->lock. */
 void glock__dlm_say_no_thread(struct dlm *d, const char *what, int err);
-int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
 
 /* Marks the device as in use until _unuse. Returns false with a closed gate, or after leaving. */
@@ -163,14 +162,6 @@ GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
 		glock__dlm_unuse_slow(d);
 }
 bool glock__dlm_in_use(struct dlm *d);
-
-GLOCK__INLINE int64_t glock__dlm_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 /* ---- dlm_slot.c; under d->lock ---- */
 

@@ -22,9 +22,9 @@ static void note_turn(struct dlm *d, const struct slot *s, const struct glock__d
 	if (s->lk->has_lvb)
 		return;
 	if (s->asked == GLOCK__EX && s->mode < GLOCK__PW)
-		glock__dlm_turn_begins(d, s, valid ? r->lvb : NULL, glock__dlm_now());
+		glock__dlm_turn_begins(d, s, valid ? r->lvb : NULL, glock__clock());
 	else if (s->asked == GLOCK__NL && s->mode == GLOCK__EX)
-		glock__dlm_turn_ended(d, s, glock__dlm_now());
+		glock__dlm_turn_ended(d, s, glock__clock());
 }
 
 /* The kernel has granted the lock. Returns false if its value block has to be written first. */

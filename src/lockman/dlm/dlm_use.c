@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,20 +95,6 @@ void glock__dlm_say_no_thread(struct dlm *d, const char *what, int err)
 			       "its cgroup",
 			       d->dev.name, what, strerror(-err));
 	d->no_thread = err;
-}
-
-int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(*thread, name);
-	return err;
 }
 
 /* Wakes the reader and the watch, or lets them sleep again. */

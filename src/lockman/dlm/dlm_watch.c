@@ -116,7 +116,7 @@ static bool open_gate(struct dlm *d)
 		latch_take(&d->lock);
 		/* Before any grant is read, because deaths while this node was away are no news. */
 		glock__cluster_members(d->dev.name, &d->members);
-		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
+		err = glock__start_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 		glock__dlm_say_no_thread(d, "the node has joined again", err);
 		opened = !err;
 		d->have_reader = opened;

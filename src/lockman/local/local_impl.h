@@ -109,14 +109,6 @@ static inline unsigned int slots_end(const struct local *l)
 	return end < NODES ? end : NODES;
 }
 
-static inline int64_t local_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
 /* For spans of many milliseconds: late by up to one tick, and much cheaper. */
 static inline int64_t local_now_about(void)
 {

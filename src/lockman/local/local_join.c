@@ -478,7 +478,7 @@ static uint32_t opener_pid(const struct local *l)
 int glock__local_join(struct local *l)
 {
 	struct timespec pause = {.tv_nsec = PAUSE_MIN};
-	int64_t since = local_now(), now;
+	int64_t since = glock__clock(), now;
 	uint32_t at_it = 0, pid;
 	bool told = false;
 	int err;
@@ -487,7 +487,7 @@ int glock__local_join(struct local *l)
 	while ((err = try_to_join(l)) == 1 || err == -EAGAIN) {
 		if (err == 1)
 			continue;
-		now = local_now();
+		now = glock__clock();
 		pid = opener_pid(l);
 		if (pid != at_it)
 			since = now;

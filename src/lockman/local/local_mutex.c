@@ -171,10 +171,10 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 		if (mutex_try(w->m, w->l->me, glock__local_tid(w->l), 0, w->mine))
 			return 0;
 	}
-	w->since = now = local_now();
+	w->since = now = glock__clock();
 	w->tell = now + TOLD_AFTER;
 	for (;;) {
-		for (until = now + pause; now < until; now = local_now()) {
+		for (until = now + pause; now < until; now = glock__clock()) {
 			sleep_for(w, until);
 			if (try_as_waiter(w))
 				return 0;
@@ -187,7 +187,7 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 		tell_owner(w, now);
 		if (pause < SLEEP_MAX)
 			pause *= 2;
-		now = local_now();
+		now = glock__clock();
 	}
 }
 

@@ -118,7 +118,7 @@ void glock__local_wake(struct slot *slot)
 	if (!who)
 		return;
 	if (!atom_load32(&slot->woken)) /* several may wake the thread: the first counts */
-		atom_store32(&slot->woken, (uint32_t)local_now() | 1);
+		atom_store32(&slot->woken, (uint32_t)glock__clock() | 1);
 	atom_wake_bits(&slot->bell.rung, 1, who);
 }
 
@@ -134,7 +134,7 @@ void glock__local_note_wake_up(struct local *l)
 	if (!at)
 		return;
 	atom_store32(&l->slot->woken, 0);
-	late = (uint32_t)local_now() - at;
+	late = (uint32_t)glock__clock() - at;
 	late = late < most ? late : most;
 	late = mean ? mean + (late - mean) / 8 : late;
 	late = late < WAKE_UP_MIN ? WAKE_UP_MIN : late > WAKE_UP_MAX ? WAKE_UP_MAX : late;

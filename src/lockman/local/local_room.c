@@ -141,7 +141,7 @@ int64_t glock__local_make_room(struct glock__lockman *lm, unsigned int type, uin
 
 	if (has_left(l))
 		return 0;
-	if (!late && l->lm.events->give_back && ask_for_room(l, shard, local_now())) {
+	if (!late && l->lm.events->give_back && ask_for_room(l, shard, glock__clock())) {
 		if (waited / 2 < SHORTEST_WAIT)
 			return SHORTEST_WAIT;
 		return waited / 2 < LONGEST_WAIT ? waited / 2 : LONGEST_WAIT;

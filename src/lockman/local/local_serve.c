@@ -20,7 +20,6 @@
 #include "base/cpu.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #define SHORT_SLEEP_NS 15000000ll
@@ -336,28 +335,15 @@ void glock__local_on_guard(struct local *l)
 	ring_own(l, BELL_SERVICE_SLEEPS);
 }
 
-static int service_start(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(thread, NULL, run, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(*thread, name);
-	return -err;
-}
-
 int glock__local_serve(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
-	int err = service_start(&l->service, "glock-local", service_thread, l);
+	int err = glock__start_thread(&l->service, "glock-local", service_thread, l);
 
 	l->have_service = !err;
 	if (!err && l->o.recovers) {
-		err = service_start(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
+		err = glock__start_thread(&l->recovery, "glock-recover",
+					  glock__local_recovery_thread, l);
 		l->have_recovery = !err;
 	}
 	if (err) { /* the owner that the threads would tell is gone when this is freed */
@@ -453,7 +439,7 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	if (is_rung(l->slot))
 		glock__local_poll(l);
 	__atomic_store_n(&l->leader, (void *)&glock__local_poller, __ATOMIC_RELEASE);
-	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
+	if (deadline && atom_load32(word) == seen && glock__clock() >= deadline)
 		return -ETIMEDOUT;
 	return err;
 }
