@@ -85,11 +85,17 @@ static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
 
 struct glock__lm_ops {
 	const char *name;
-	/* Asks for a new lock, or for another mode. After a negative errno no reply comes. */
+	/*
+	 * Asks for a new lock, or for another mode. After a negative errno no reply comes. -ETIME:
+	 * a stopped process keeps the lock manager from an answer. The caller asks again later.
+	 */
 	int (*lock)(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		    uint64_t number, int mode, uint32_t flags);
-	/* Takes the open request back, if it is not too late. The reply comes in either case. */
-	void (*cancel)(struct glock__lockman *lm, struct glock__lm_lock *lk);
+	/*
+	 * Takes the open request back, if it is not too late. The reply comes in either case.
+	 * Returns false if a stopped process is in the way, as with -ETIME: the caller calls again.
+	 */
+	bool (*cancel)(struct glock__lockman *lm, struct glock__lm_lock *lk);
 	/* Gives the lock back. The reply is -GLOCK__DLM_EUNLOCK. The call does not fail. */
 	void (*unlock)(struct glock__lockman *lm, struct glock__lm_lock *lk);
 	void (*leave)(struct glock__lockman *lm, bool failed);

@@ -63,11 +63,12 @@ static int rig_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	return 0;
 }
 
-static void rig_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool rig_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	(void)lm;
 	assert_ptr_equal(lk, rig.open);
 	note("cancel");
+	return true;
 }
 
 static void rig_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)

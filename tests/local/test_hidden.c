@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_hidden.c - stops a process of another pid namespace in a lock table. No process here sees
- * that it is stopped, so its table is not taken over. Tries and releases end in time all the same.
+ * that it is stopped, so its table is not taken over. All the same tries and releases end in time,
+ * also with NOCACHE, and a program can take a request back.
  *
  * A busy machine may delay each call. A call that waits for the stopped process is late each time,
  * so the shortest of several calls counts.
@@ -30,7 +31,7 @@
 #define SPACE "hidden"
 #define MS 1000000ll
 
-enum { LOCKS = 128, ROUNDS = 3, TRIES = 20000, CALLS = 8, INIT = 1 };
+enum { LOCKS = 256, ROUNDS = 3, TRIES = 20000, CALLS = 8, INIT = 1 };
 
 static const struct glock_space_options options = {.size = sizeof(options), .lockman = "local"};
 static struct glock *gls[LOCKS];
@@ -119,14 +120,28 @@ static int64_t shortest_try(struct glock *gl, unsigned int way)
 
 static struct glock_holder held[LOCKS];
 
-/* Of four locks one is cached, one is held, and two are neither. */
+/* Of four locks one is cached, one is held, and two are neither. Every other holder has NOCACHE. */
 static void take_some(void)
 {
 	for (int i = 0; i < LOCKS; i += 2) {
-		assert_int_equal(glock_lock(gls[i], GLOCK_EX, &held[i]), 0);
+		glock_holder_init(&held[i], gls[i], GLOCK_EX, i % 8 == 6 ? GLOCK_NOCACHE : 0);
+		assert_int_equal(glock_nq(&held[i]), 0);
 		if (i % 4 == 0)
 			assert_int_equal(glock_unlock(&held[i]), 0);
 	}
+}
+
+/* Asks, waits for a moment, and takes the request back. */
+static void ask_for_a_moment(struct glock *gl)
+{
+	struct glock_holder gh;
+	int err;
+
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&gh), 0);
+	err = glock_wait(&gh, local_now() + MS, 0);
+	assert_true(!err || err == -ETIMEDOUT);
+	assert_int_equal(glock_dq(&gh), 0);
 }
 
 static void try_all(void)
@@ -135,6 +150,8 @@ static void try_all(void)
 	for (int i = 0; i < LOCKS; i++) {
 		if (i % 4 == 2)
 			assert_int_equal(glock_unlock(&held[i]), 0);
+		else if (i % 8 == 5)
+			ask_for_a_moment(gls[i]);
 		else if (i % 4 == 1)
 			assert_in_range(shortest_try(gls[i], GLOCK_TRY), 0, 1000 * MS);
 		else
@@ -164,6 +181,54 @@ static void tries_end_in_time(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Begins a process that holds all locks, and asks for each of them. */
+static pid_t ask_for_held_locks(struct glock_space **space)
+{
+	pid_t holder = fork();
+
+	if (!holder) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!open_locks(5000))
+			_exit(1);
+		for (int i = 0; i < LOCKS; i++)
+			if (glock_lock(gls[i], GLOCK_EX, &held[i]))
+				_exit(1);
+		raise(SIGSTOP);
+	}
+	assert_int_equal(waitpid(holder, NULL, WUNTRACED), holder);
+	*space = open_locks(5000);
+	assert_non_null(*space);
+	for (int i = 0; i < LOCKS; i++) {
+		glock_holder_init(&held[i], gls[i], GLOCK_EX, GLOCK_ASYNC);
+		glock_holder_owner(&held[i], 1);
+		assert_int_equal(glock_nq(&held[i]), 0);
+	}
+	return holder;
+}
+
+/* The lock manager learns later that the requests of a stopped table were taken back. */
+static void requests_are_taken_back_at_once(void **state)
+{
+	pid_t pid = begin_hidden(), holder;
+	struct glock_space *space;
+
+	(void)state;
+	holder = ask_for_held_locks(&space);
+	stop_inside(pid);
+	alarm(60);
+	for (int i = 0; i < LOCKS; i++)
+		assert_int_equal(glock_dq(&held[i]), 0);
+	kill(pid, SIGCONT);
+	for (int i = 0; i < LOCKS; i++)
+		glock_put(gls[i]);
+	assert_int_equal(glock_space_close(space), 0);
+	alarm(0);
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /*
  * A process dies with a lock in each table, while the stopped process has one of the tables. The
  * locks that the dead process left there go after that.
@@ -175,24 +240,7 @@ static void what_a_dead_process_left_goes_later(void **state)
 	struct glock_space *space;
 
 	(void)state;
-	dead = fork();
-	if (!dead) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (!open_locks(5000))
-			_exit(1);
-		for (int i = 0; i < LOCKS; i++)
-			if (glock_lock(gls[i], GLOCK_EX, &held[i]))
-				_exit(1);
-		raise(SIGSTOP);
-	}
-	assert_int_equal(waitpid(dead, NULL, WUNTRACED), dead);
-	space = open_locks(5000);
-	assert_non_null(space);
-	for (int i = 0; i < LOCKS; i++) {
-		glock_holder_init(&held[i], gls[i], GLOCK_EX, GLOCK_ASYNC);
-		glock_holder_owner(&held[i], 1);
-		assert_int_equal(glock_nq(&held[i]), 0);
-	}
+	dead = ask_for_held_locks(&space);
 	stop_inside(pid);
 	kill(dead, SIGKILL);
 	waitpid(dead, NULL, 0);
@@ -211,6 +259,7 @@ static void what_a_dead_process_left_goes_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(tries_end_in_time),
+					   cmocka_unit_test(requests_are_taken_back_at_once),
 					   cmocka_unit_test(what_a_dead_process_left_goes_later)};
 
 	if (geteuid()) {

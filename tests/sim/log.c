@@ -64,10 +64,10 @@ static int log_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	return sim_ops->lock(lm, lk, type, number, mode, flags);
 }
 
-static void log_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool log_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	world_note(NOTE_REQUEST, "cancel", glock_of_lock(lk), 0, 0);
-	sim_ops->cancel(lm, lk);
+	return sim_ops->cancel(lm, lk);
 }
 
 static void log_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)

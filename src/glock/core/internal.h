@@ -242,6 +242,7 @@ struct glock__busy {
 	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
 	bool cancel;           /* the request is to be canceled as soon as it is made */
 	bool in_call;          /* the request is being made; the statistics do not count it yet */
+	bool ask_again;        /* the lock manager took no request: the work makes it again */
 	bool must_run;         /* the bit lock was cleared, and the queue was not run yet */
 	bool deadlines;        /* a waiter may have a deadline; see queue.c */
 	bool trim;             /* the pool of lent records is too full, see lent.h */

@@ -63,6 +63,10 @@ GLOCK__INLINE struct glock__holder *glock__promote(struct glock *gl, bool nonblo
  * The caller has the bit lock. Drops gl->lock and takes it again.
  */
 void glock__xmote(struct glock *gl, enum glock_mode to, const struct glock__holder *gh);
+/* Makes the request again that the lock manager did not take. */
+void glock__ask_again(struct glock *gl);
+/* Cancels the request of which a stopped process kept the lock manager, or that was not made. */
+void glock__cancel_again(struct glock *gl);
 /* Applies the stored reply of the lock manager, and goes on with the change. */
 void glock__take_reply(struct glock *gl);
 /*

@@ -146,6 +146,14 @@ void glock__work_run(struct glock *gl)
 		}
 		glock__take_reply(gl);
 	}
+	if (gl_busy(gl)->ask_again) {
+		if (glock__inline_leaves(gl, NULL)) {
+			glock__inline_leave(gl);
+			return;
+		}
+		glock__ask_again(gl);
+	}
+	glock__cancel_again(gl);
 	glock__demote_if_due(gl);
 	if (gl_busy(gl)->deadlines && glock__deadlines_expire(gl))
 		glock__cancel_request(gl);

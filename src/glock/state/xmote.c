@@ -27,6 +27,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#define AGAIN_MAX 16000000 /* ns: the longest time until an unanswered request is made again */
+
 GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 {
 	struct glock__record *r;
@@ -311,9 +313,12 @@ static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 
 	if (to == GLOCK_UN)
 		set_usable(gl, false);
+	if (!b->ask_again) {
+		b->requested = gl_now(gl);
+		b->in_call = true;
+	}
+	b->ask_again = false;
 	b->req = to;
-	b->requested = gl_now(gl);
-	b->in_call = true;
 	glock__pin(gl); /* the pin of the open request */
 	gl_unlock_for_call(gl);
 	tls->deferred.answer.there = false;
@@ -329,6 +334,14 @@ static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 	}
 	glock__count_request(gl);
 	return err;
+}
+
+void glock__cancel_again(struct glock *gl)
+{
+	if (!gl_busy(gl)->cancel || !(gl->flags & GLOCK__F_MAY_CANCEL))
+		return;
+	gl_busy(gl)->cancel = false;
+	glock__cancel_request(gl);
 }
 
 /* Goes on after a request that the lock manager refused. */
@@ -358,17 +371,29 @@ static void refused(struct glock *gl, enum glock_mode to, int err)
 static void await_reply(struct glock *gl)
 {
 	gl->flags |= GLOCK__F_MAY_CANCEL;
-	if (gl_busy(gl)->cancel) {
-		gl_busy(gl)->cancel = false;
-		glock__cancel_request(gl);
-	}
+	glock__cancel_again(gl);
+}
+
+/*
+ * Lets the work ask again, because the lock manager can answer nothing at the moment. The calling
+ * thread does not wait for that. The longer the request waits, the less often the work asks.
+ */
+static void ask_later(struct glock *gl)
+{
+	const int64_t now = gl_now_anew(gl), waited = now - gl_busy(gl)->requested;
+
+	glock__unpin(gl); /* the pin of the open request; the work has another one */
+	gl_busy(gl)->ask_again = true;
+	glock__work_queue(gl, now + (waited < AGAIN_MAX ? waited : AGAIN_MAX));
 }
 
 static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	int err = request(gl, to, tries);
 
-	if (err)
+	if (err == -ETIME)
+		ask_later(gl);
+	else if (err)
 		refused(gl, to, err);
 	else if (!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)))
 		await_reply(gl);
@@ -389,6 +414,19 @@ static void note_blocking(struct glock *gl, enum glock_mode to, unsigned int tri
 		gl->flags |= GLOCK__F_BLOCKING;
 }
 
+/* Asks for a mode for which the cache is prepared. */
+static void ask_unless_lost(struct glock *gl, enum glock_mode to, unsigned int tries)
+{
+	if (!glock__lock_is_lost(gl)) {
+		ask(gl, to, tries);
+		return;
+	}
+	glock__writes_no_more(gl);
+	gl_busy(gl)->ask_again = false;
+	gl_busy(gl)->req = to;
+	finish(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
+}
+
 void glock__xmote(struct glock *gl, enum glock_mode to, const struct glock__holder *gh)
 {
 	unsigned int tries = gh ? gh->flags & GLOCK__TRIES : 0;
@@ -397,19 +435,20 @@ void glock__xmote(struct glock *gl, enum glock_mode to, const struct glock__hold
 	assert(to != gl->state && !glock__first_holder(gl));
 	note_blocking(gl, to, tries);
 	prepare_cache(gl, to);
-	if (!glock__lock_is_lost(gl)) {
-		ask(gl, to, tries);
-		return;
-	}
-	glock__writes_no_more(gl);
-	gl_busy(gl)->req = to;
-	finish(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
+	ask_unless_lost(gl, to, tries);
+}
+
+void glock__ask_again(struct glock *gl)
+{
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
+	ask_unless_lost(gl, gl_busy(gl)->req, 0);
 }
 
 void glock__cancel_request(struct glock *gl)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
 	struct glock_space *space = gl_space(gl);
+	bool done;
 
 	assert(gl_held(gl));
 	if (!(gl->flags & GLOCK__F_LOCK) ||
@@ -425,10 +464,14 @@ void glock__cancel_request(struct glock *gl)
 	gl->flags |= GLOCK__F_CANCELING;
 	glock__pin(gl);
 	gl_unlock(gl);
-	space->lm->ops->cancel(space->lm, &gl->lk);
+	done = space->lm->ops->cancel(space->lm, &gl->lk);
 	gl_lock(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
 	glock__unpin(gl); /* the caller has another reference */
-	if (gl->flags & GLOCK__F_HAVE_REPLY)
+	if (gl->flags & GLOCK__F_HAVE_REPLY) {
 		glock__work_queue(gl, gl_now(gl)); /* a work run left the reply to this thread */
+	} else if (!done) {
+		gl_busy(gl)->cancel = true;
+		glock__work_queue(gl, gl_now_anew(gl) + AGAIN_MAX);
+	}
 }

@@ -104,7 +104,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	return err;
 }
 
-static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct dlm *d = (struct dlm *)lm;
 	bool tell = false;
@@ -125,9 +125,10 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	}
 	latch_drop(&d->lock);
 	if (!tell)
-		return;
+		return true;
 	glock__dlm_cancel(d, tag, lkid);
 	glock__dlm_unuse(d);
+	return true;
 }
 
 static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token)

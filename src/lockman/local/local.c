@@ -121,18 +121,17 @@ static void granted(struct hold *h, const struct ask *a)
 
 /*
  * Asks the table, and stores what belongs to a grant. If the table is stolen in between, takes it
- * anew, and repeats what is not in the copy. -ETIME: a try did not get the table in time.
+ * anew, and repeats what is not in the copy. -ETIME: a stopped process has the table.
  */
-static int ask(struct local *l, unsigned int shard, enum patience patience, uint32_t id,
-	       struct ask *a)
+static int ask(struct local *l, unsigned int shard, uint32_t id, struct ask *a)
 {
 	struct hold h;
 	bool owned;
 	int err;
 
 	do {
-		err =
-		    glock__local_take(l, shard, a->step == ASK_FIRST ? patience : WAIT_FOR_IT, &h);
+		err = glock__local_take(l, shard, a->step == ASK_FIRST ? WAIT_FOR_TRY : WAIT_FOR_IT,
+					&h);
 		if (err)
 			return err == -EBUSY ? -ETIME : err;
 		if (id)
@@ -204,10 +203,8 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		a.r.asked = local_now_about();
 		glock__local_check_file(l, a.r.asked);
 	}
-	err = ask(l, shard,
-		  flags & (GLOCK__LKF_NOQUEUE | GLOCK__LKF_IDLE) ? WAIT_FOR_TRY : WAIT_FOR_IT,
-		  lk->id, &a);
-	if (err == -ETIME) {
+	err = ask(l, shard, lk->id, &a);
+	if (err == -ETIME && flags & (GLOCK__LKF_NOQUEUE | GLOCK__LKF_IDLE)) {
 		lm->events->reply(lk, -EAGAIN, 0); /* a try does not wait for a stopped process */
 		return 0;
 	}
@@ -233,15 +230,16 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	return 0;
 }
 
-/* Unlocks or cancels, until that is in the table or in its copy. */
-static int give_back(struct local *l, uint32_t id, uint32_t flags, struct glock__table_event *ev)
+/* Unlocks or cancels, until that is in the table or in its copy. -EBUSY: see glock__local_take(). */
+static int give_back(struct local *l, uint32_t id, uint32_t flags, enum patience patience,
+		     struct glock__table_event *ev)
 {
 	enum glock__local_outcome outcome;
 	struct hold h;
 	int err;
 
 	do {
-		err = glock__local_take(l, id_shard(id), WAIT_FOR_IT, &h);
+		err = glock__local_take(l, id_shard(id), patience, &h);
 		if (err)
 			return err;
 		err = -ENODEV;
@@ -253,7 +251,7 @@ static int give_back(struct local *l, uint32_t id, uint32_t flags, struct glock_
 	return err;
 }
 
-static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct local *l = (struct local *)lm;
 	struct glock__table_event ev = {0};
@@ -264,12 +262,13 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	if (id)
 		shard = id_shard(id);
 	if (shard < SHARDS)
-		err = give_back(l, id, GLOCK__LKF_CANCEL, &ev);
+		err = give_back(l, id, GLOCK__LKF_CANCEL, WAIT_FOR_TRY, &ev);
 	/* Otherwise the request was granted just now, and the reply to the grant comes. */
 	if (err || !ev.status || !glock__local_request_done(l, lk, id))
-		return;
+		return err != -EBUSY;
 	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
+	return true;
 }
 
 static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
@@ -278,7 +277,7 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct glock__table_event ev;
 
 	if (id_shard(lk->id) < SHARDS && !lm->events->has_failed(lm->owner))
-		give_back(l, lk->id, 0, &ev);
+		give_back(l, lk->id, 0, WAIT_FOR_IT, &ev);
 	/* From now on no event finds the lock. Let a thread finish that has found it already. */
 	atom_store32(&lk->id, 0);
 	latch_take(&l->delivery);

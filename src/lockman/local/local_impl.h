@@ -26,6 +26,12 @@ struct shortage {
 	int64_t at;    /* the time at which the node or nodes were asked */
 };
 
+/* A mutex whose owner keeps other threads waiting. Atoms. */
+struct stuck {
+	uint64_t word; /* of the owner */
+	int64_t tell;  /* time at which the log next reports the owner */
+};
+
 struct request {
 	struct glock__lm_lock *lk;
 	uint32_t id;
@@ -83,6 +89,8 @@ struct local {
 	uint32_t passes;      /* number of looks at the open requests */
 	int64_t watched;      /* time of the last look for deaths */
 	int64_t looked;       /* time of the last look for the file */
+
+	struct stuck stuck[SHARDS + 1]; /* of each table, and of head->members */
 
 	struct latch room_lock;
 	struct shortage shortage[SHARDS]; /* under room_lock */

@@ -101,7 +101,7 @@ struct wait {
 	const struct theft *theft; /* NULL: the mutex protects no table */
 	union glock__local_word *mine;
 	enum patience patience;
-	int64_t since, tell;
+	int64_t since;
 	struct nap nap;
 };
 
@@ -148,14 +148,24 @@ static void sleep_for(const struct wait *w, int64_t until)
 		atom_wait(&w->m->now.state, now.state, &ts);
 }
 
-static void tell_owner(struct wait *w, int64_t now)
+/* One owner may keep many threads, each of which waits for a short time again and again. */
+static void tell_owner(const struct wait *w, int64_t now)
 {
-	const uint32_t node = mutex_owner(mutex_load(w->m));
+	struct stuck *stuck = &w->l->stuck[w->theft ? w->theft->s - w->l->head->shard : SHARDS];
+	union glock__local_word owned = mutex_load(w->m);
+	const uint32_t node = mutex_owner(owned);
+	int64_t tell = __atomic_load_n(&stuck->tell, __ATOMIC_RELAXED);
 	char who[64];
 
-	if (now < w->tell || node >= NODES)
+	owned.state &= ~MUTEX_FLAGS;
+	if (__atomic_exchange_n(&stuck->word, owned.word, __ATOMIC_RELAXED) != owned.word) {
+		__atomic_store_n(&stuck->tell, now + TOLD_AFTER, __ATOMIC_RELAXED);
 		return;
-	w->tell = now + 10 * (now - w->tell + TOLD_AFTER);
+	}
+	if (now < tell || node >= NODES ||
+	    !__atomic_compare_exchange_n(&stuck->tell, &tell, now + 10 * (now - tell + TOLD_AFTER),
+					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
 	glock__local_say(&w->l->o, "space %s: waits for %s which has %s", w->l->name,
 			 glock__local_describe(w->l, node, who, sizeof(who)),
 			 w->theft ? "a lock table" : "the list of processes");
@@ -172,7 +182,6 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 			return 0;
 	}
 	w->since = now = glock__clock();
-	w->tell = now + TOLD_AFTER;
 	for (;;) {
 		for (until = now + pause; now < until; now = glock__clock()) {
 			sleep_for(w, until);
@@ -180,11 +189,12 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 				return 0;
 		}
 		err = look(w, now);
-		if (err != -EAGAIN)
+		if (!err || err == -EOWNERDEAD)
 			return err;
-		if (w->patience == WAIT_SHORTLY && now - w->since >= SHORT_PATIENCE)
-			return -EBUSY;
 		tell_owner(w, now);
+		if (err == -EBUSY ||
+		    (w->patience == WAIT_SHORTLY && now - w->since >= SHORT_PATIENCE))
+			return -EBUSY;
 		if (pause < SLEEP_MAX)
 			pause *= 2;
 		now = glock__clock();

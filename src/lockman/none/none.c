@@ -19,9 +19,10 @@ static int none_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsig
 	return 0;
 }
 
-static void none_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool none_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	(void)lm, (void)lk; /* the lock was granted already */
+	return true;
 }
 
 static void none_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)

@@ -94,13 +94,14 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	return 0;
 }
 
-static void sim_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool sim_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct sim__node *nd = (struct sim__node *)lm;
 	struct sim__lock *lock = find_lock(nd, lk);
 
 	if (nd->joined && lock)
 		sim__to_master(nd, SIM__CANCEL, lock);
+	return true;
 }
 
 static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
