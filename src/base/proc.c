@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,13 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc)
 	n = read_text(path, line, sizeof(line));
 	*proc = (struct glock__proc){0};
 	return n < 0 ? (int)n : parse_stat(line, proc);
+}
+
+bool glock__is_realtime(void)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
 bool glock__proc_is_stopped(pid_t pid)

@@ -27,6 +27,9 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc);
 /* Tells whether a signal or a debugger stopped the process. */
 bool glock__proc_is_stopped(pid_t pid);
 
+/* Tells whether the calling thread goes before all normal threads of its CPU. */
+bool glock__is_realtime(void);
+
 /* The namespaces of this process. Without /proc all is zero. */
 struct glock__proc_ns {
 	uint64_t pid;   /* the pid namespace: the inode of /proc/self/ns/pid */

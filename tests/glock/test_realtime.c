@@ -112,12 +112,8 @@ static void *waits_for_the_owner(void *gl)
 	return NULL;
 }
 
-/* The owner has the realtime thread's CPU until it drops the lock, and other threads have not. */
-static void realtime_lends_its_priority(void **state)
+static void begin_busy(pthread_t *others)
 {
-	pthread_t low, high, others[BUSY];
-
-	(void)state;
 	step = 0;
 	lock_ns = LONG_NS;
 	for (int i = 0; i < BUSY; i++) {
@@ -127,14 +123,76 @@ static void realtime_lends_its_priority(void **state)
 	for (int i = 0; i < BUSY; i++)
 		while (!__atomic_load_n(&busy[i], __ATOMIC_ACQUIRE))
 			usleep(100);
-	assert_int_equal(pthread_create(&low, NULL, has_lock, gls[0]), 0);
-	assert_int_equal(pthread_create(&high, NULL, waits_for_the_owner, gls[0]), 0);
-	pthread_join(high, NULL);
-	pthread_join(low, NULL);
+}
+
+static void end_busy(const pthread_t *others)
+{
 	for (int i = 0; i < BUSY; i++)
 		pthread_join(others[i], NULL);
 	assert_true(spent < LONG_NS);
 	assert_true(kept < LONG_NS);
+}
+
+/* The owner has the realtime thread's CPU until it drops the lock, and other threads have not. */
+static void realtime_lends_its_priority(void **state)
+{
+	pthread_t low, high, others[BUSY];
+
+	(void)state;
+	begin_busy(others);
+	assert_int_equal(pthread_create(&low, NULL, has_lock, gls[0]), 0);
+	assert_int_equal(pthread_create(&high, NULL, waits_for_the_owner, gls[0]), 0);
+	pthread_join(high, NULL);
+	pthread_join(low, NULL);
+	end_busy(others);
+}
+
+/* Has the lock of one glock, and waits for that of another one. */
+static void *has_one_of_two(void *unused)
+{
+	(void)unused;
+	on_one_cpu();
+	glock__lock_take(&gls[1]->lock);
+	next_step(1);
+	await_step(2);
+	glock__lock_take(&gls[0]->lock);
+	glock__lock_drop(&gls[0]->lock);
+	glock__lock_drop(&gls[1]->lock);
+	return NULL;
+}
+
+static void *waits_for_both(void *unused)
+{
+	int64_t before;
+
+	(void)unused;
+	on_one_cpu();
+	assert_true(be_realtime());
+	await_step(2);
+	while (!(atom_load32(&gls[0]->lock.word) & GLOCK__LOCK_SLEEPERS))
+		usleep(100);
+	before = busy_time(busy);
+	glock__lock_take(&gls[1]->lock);
+	spent = busy_time(busy) - before;
+	glock__lock_drop(&gls[1]->lock);
+	next_step(3);
+	return NULL;
+}
+
+/* The owner of the second lock has the CPU of the realtime thread, which waits for the first. */
+static void realtime_lends_along_a_chain(void **state)
+{
+	pthread_t low, middle, high, others[BUSY];
+
+	(void)state;
+	begin_busy(others);
+	assert_int_equal(pthread_create(&middle, NULL, has_one_of_two, NULL), 0);
+	assert_int_equal(pthread_create(&low, NULL, has_lock, gls[0]), 0);
+	assert_int_equal(pthread_create(&high, NULL, waits_for_both, NULL), 0);
+	pthread_join(high, NULL);
+	pthread_join(low, NULL);
+	pthread_join(middle, NULL);
+	end_busy(others);
 }
 
 /* Gives its bias up, as at the end of the thread. */
@@ -182,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(realtime_gives_up_a_bias),
 	    FAST_TEST(realtime_lends_its_priority),
+	    FAST_TEST(realtime_lends_along_a_chain),
 	};
 	bool can = false;
 	pthread_t t;

@@ -15,12 +15,18 @@
  *   4. The waiter has the futex, drops it, and tries to take the spinlock.
  * If (3) comes before (2), the kernel gives the futex to the waiter immediately.
  *
+ * The owner itself may sleep for another spinlock. Then the waiter lends to the owner of that one,
+ * and so on. A thread that is about to sleep tells the spinlock, and its word with SLEEPERS. The
+ * waiter does (1) for the owner in that word. Then it asks the kernel whether the spinlock still
+ * has the word: if so, its owner comes to (3) later. The kernel reads the word, because the memory
+ * of the spinlock may be gone.
+ *
  * The first thread of a child has the number of its parent's thread, and another tid. A tid of
  * another process is not used, so for such an owner a realtime thread waits as a normal one.
  */
 #include "lock.h"
 
-#include <sched.h>
+#include "base/proc.h"
 
 #ifdef GLOCK_ATOM_HOOKS /* a simulator has threads without priorities */
 void glock__lend_know(uint32_t number)
@@ -34,18 +40,27 @@ bool glock__lend_priority(struct glock__lock *l, uint32_t word)
 	return false;
 }
 
+bool glock__lend_sleeps(struct glock__lock *l, uint32_t word)
+{
+	(void)l, (void)word;
+	return true;
+}
+
 void glock__lend_end(uint32_t number)
 {
 	(void)number;
 }
 #else
 
-enum { LOANS = 512 }; /* a thread whose number is higher by LOANS takes the place */
+/* A thread whose number is higher by LOANS takes the place of another one. */
+enum { LOANS = 512, CHAIN = 8 };
 
 static struct loan {
 	uint64_t who;   /* the number of the thread, and its tid in the lower half */
 	uint32_t pid;   /* of its process */
 	uint32_t owner; /* the futex; 0 or a tid */
+	uint32_t seen;  /* the word of the spinlock for which the thread sleeps */
+	uint32_t *word; /* NULL: it sleeps for none */
 } loans[LOANS];
 
 static struct loan *loan_of(uint32_t number)
@@ -61,35 +76,94 @@ void glock__lend_know(uint32_t number)
 	atom_store64(&loan->who, (uint64_t)number << 32 | (uint32_t)gettid());
 }
 
-static bool is_realtime(void)
-{
-	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
 static void loan_drop(struct loan *loan, uint32_t tid)
 {
 	if (!atom_cas32(&loan->owner, &(uint32_t){tid}, 0))
 		syscall(SYS_futex, &loan->owner, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
 }
 
-bool glock__lend_priority(struct glock__lock *l, uint32_t word)
+/* Tells whether a thread lends to the calling one, which passes the priority on. */
+static bool has_borrowed(void)
+{
+	return atom_load32(&loan_of(glock__thread_number())->owner);
+}
+
+/* The waiter stores `owner` and then reads `word`, so that one of the two threads sees the other. */
+bool glock__lend_sleeps(struct glock__lock *l, uint32_t word)
+{
+	struct loan *loan = loan_of(glock__thread_number());
+
+	if (atom_load64(&loan->who) >> 32 != glock__thread_number())
+		return true;
+	atom_store32(&loan->seen, word);
+	atom_store_ptr(&loan->word, l ? &l->word : NULL);
+	atom_fence(&loan->seen);
+	return !has_borrowed();
+}
+
+/* Returns the place of the thread that the word names, or NULL if no thread can lend to it. */
+static struct loan *loan_of_owner(uint32_t word, uint32_t *tid)
 {
 	const uint32_t number = word & ~GLOCK__LOCK_SLEEPERS;
 	struct loan *loan = loan_of(number);
 	const uint64_t who = atom_load64(&loan->who);
+
+	*tid = (uint32_t)who;
+	return who >> 32 == number && atom_load32(&loan->pid) == (uint32_t)getpid() ? loan : NULL;
+}
+
+/* Step 1 without the spinlock. Only the owner of the spinlock drops the futex in time. */
+static bool loan_begin(struct loan *loan, uint32_t tid)
+{
 	uint32_t owner = 0;
 
-	if (who >> 32 != number || atom_load32(&loan->pid) != (uint32_t)getpid() || !is_realtime())
+	return atom_cas32(&loan->owner, &owner, tid) || (owner & FUTEX_TID_MASK) == tid;
+}
+
+static void loan_undo(struct loan *loan, uint32_t tid)
+{
+	atom_cas32(&loan->owner, &tid, 0);
+}
+
+/* Tells whether the spinlock still has that word. The kernel compares, and wakes no thread. */
+static bool still_has(uint32_t *word, uint32_t seen)
+{
+	return !syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, &loans->seen, seen);
+}
+
+/* Step 1 for the thread at the end of the chain that begins with that owner. */
+static struct loan *last_of_chain(struct loan *loan)
+{
+	uint32_t tid;
+
+	for (int i = 0; i < CHAIN; i++) {
+		uint32_t *word = atom_load_ptr(&loan->word);
+		const uint32_t seen = atom_load32(&loan->seen);
+		struct loan *next = word ? loan_of_owner(seen, &tid) : NULL;
+
+		if (!next || !loan_begin(next, tid))
+			break;
+		if (!still_has(word, seen)) {
+			loan_undo(next, tid);
+			break;
+		}
+		loan = next;
+	}
+	return loan;
+}
+
+bool glock__lend_priority(struct glock__lock *l, uint32_t word)
+{
+	uint32_t tid;
+	struct loan *loan = loan_of_owner(word, &tid);
+
+	if (!loan || !(glock__is_realtime() || has_borrowed()) || !loan_begin(loan, tid))
 		return false;
-	if (atom_cas32(&loan->owner, &owner, (uint32_t)who))
-		owner = (uint32_t)who;
-	/* Only the owner of the spinlock drops the futex in time. */
-	if ((owner & FUTEX_TID_MASK) != (uint32_t)who)
-		return false;
-	if (!atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS))
+	if (!atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS)) {
+		loan_undo(loan, tid);
 		return true;
+	}
+	loan = last_of_chain(loan);
 	if (syscall(SYS_futex, &loan->owner, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0))
 		return false;
 	loan_drop(loan, (uint32_t)gettid());

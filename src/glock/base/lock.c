@@ -61,7 +61,10 @@ void glock__lock_slow(struct glock__lock *l, uint32_t me)
 		if (!(word & GLOCK__LOCK_SLEEPERS) &&
 		    !atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS))
 			continue;
-		glock__futex_wait(&l->word, word | GLOCK__LOCK_SLEEPERS, 0);
+		word |= GLOCK__LOCK_SLEEPERS;
+		if (glock__lend_sleeps(l, word))
+			glock__futex_wait(&l->word, word, 0);
+		(void)glock__lend_sleeps(NULL, 0);
 	}
 }
 

@@ -49,6 +49,11 @@ GLOCK__COLD void glock__lend_know(uint32_t number);
  * meanwhile. Returns false if the caller is no realtime thread, or has to wait otherwise.
  */
 GLOCK__COLD bool glock__lend_priority(struct glock__lock *l, uint32_t word);
+/*
+ * The calling thread is about to sleep until the word of that spinlock changes; NULL: it has slept.
+ * Returns false if another thread lends to it by now: then it asks glock__lend_priority() instead.
+ */
+GLOCK__COLD bool glock__lend_sleeps(struct glock__lock *l, uint32_t word);
 /* Gives the priority back that other threads lent to the calling thread, which has that number. */
 GLOCK__COLD void glock__lend_end(uint32_t number);
 

@@ -129,7 +129,8 @@ static int look(struct wait *w, int64_t now)
 	}
 	if (owner == STOPPED && w->theft && !w->theft->steal(w->l, w->theft->s, was, w->mine))
 		return 0;
-	if (w->patience == WAIT_FOR_TRY && owner != RUNS && now - w->since >= TRY_PATIENCE)
+	if (w->patience == WAIT_FOR_TRY && now - w->since >= TRY_PATIENCE &&
+	    (owner != RUNS || glock__is_realtime()))
 		return -EBUSY;
 	return -EAGAIN;
 }
