@@ -31,6 +31,7 @@ struct checker {
 	struct place place[PLACES];
 	_Atomic uint64_t value[GLOCKS]; /* the expected contents of the value block */
 	_Atomic uint64_t token[GLOCKS]; /* the highest token seen */
+	_Atomic uint64_t disk[GLOCKS];  /* the number of changes that were written back */
 	_Atomic uint32_t
 	    /* the claim of a holder that died in EX, if nothing else of it is left */
 	    grave[GLOCKS];

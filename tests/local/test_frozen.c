@@ -3,23 +3,20 @@
  * test_frozen.c - freezes a process in a lock table by a control group, of each version that this
  * machine has. Other processes take the table over, as from a stopped process.
  */
+#include "freezer.h"
 #include "inside.h"
 
 #include "glock.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <mntent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,79 +25,8 @@
 
 enum { LOCKS = 64, ROUNDS = 5, TRIES = 20000 };
 
-/* ---- a control group of this test ---- */
-
-struct freezer {
-	char dir[256];
-	bool v2;
-};
-static struct freezer freezers[2];
+static struct freezer freezers[FREEZERS];
 static size_t n_freezers;
-
-static bool put(const struct freezer *f, const char *file, const char *text)
-{
-	char path[320];
-	int fd;
-	bool ok;
-
-	snprintf(path, sizeof(path), "%s/%s", f->dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static bool has(const struct freezer *f, const char *file, const char *word)
-{
-	char path[320], text[512] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", f->dir, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		*text = '\0';
-	close(fd);
-	return strstr(text, word);
-}
-
-static void find_freezers(void)
-{
-	FILE *mounts = setmntent("/proc/mounts", "re");
-	struct mntent *m;
-
-	while (mounts && n_freezers < 2 && (m = getmntent(mounts))) {
-		struct freezer *f = &freezers[n_freezers];
-
-		f->v2 = !strcmp(m->mnt_type, "cgroup2");
-		if (!f->v2 && (strcmp(m->mnt_type, "cgroup") || !hasmntopt(m, "freezer")))
-			continue;
-		if (snprintf(f->dir, sizeof(f->dir), "%s/glock-test-%d", m->mnt_dir, getpid()) >=
-			(int)sizeof(f->dir) ||
-		    mkdir(f->dir, 0755))
-			continue;
-		if (has(f, f->v2 ? "cgroup.freeze" : "freezer.state", ""))
-			n_freezers++;
-		else
-			rmdir(f->dir);
-	}
-	if (mounts)
-		endmntent(mounts);
-}
-
-static bool freeze(const struct freezer *f, bool on)
-{
-	if (f->v2)
-		return put(f, "cgroup.freeze", on ? "1" : "0");
-	return put(f, "freezer.state", on ? "FROZEN" : "THAWED");
-}
-
-static bool is_frozen(const struct freezer *f)
-{
-	return f->v2 ? has(f, "cgroup.events", "frozen 1") : has(f, "freezer.state", "FROZEN");
-}
 
 /* Freezes the process while it has a table. */
 static bool freeze_inside(const struct freezer *f, pid_t pid)
@@ -108,51 +34,19 @@ static bool freeze_inside(const struct freezer *f, pid_t pid)
 	for (int i = 0; i < TRIES; i++) {
 		const struct timespec pause = {.tv_nsec = 1000 * (random() % 50)};
 
-		if (!freeze(f, true))
+		if (!freezer_freeze(f, true))
 			return false;
-		while (!is_frozen(f))
+		while (!freezer_is_frozen(f))
 			nanosleep(&pause, NULL);
 		if (inside_has_table("frozen", pid))
 			return true;
-		freeze(f, false);
+		freezer_freeze(f, false);
 		nanosleep(&pause, NULL);
 	}
 	return false;
 }
 
-/* ---- the end ---- */
-
 static int guarded = -1; /* the write end of a pipe, in this process only */
-
-/*
- * Starts a process that thaws and removes the groups once this process has ended or has closed
- * `guarded`. A frozen process could not be killed.
- */
-static pid_t begin_guard(void)
-{
-	int ends[2];
-	char byte;
-	pid_t pid;
-
-	if (pipe(ends))
-		return -1;
-	guarded = ends[1];
-	pid = fork();
-	if (pid) {
-		close(ends[0]);
-		return pid;
-	}
-	setsid(); /* a signal to the group of the test does not end this process */
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	for (size_t i = 0; i < n_freezers; i++) {
-		freeze(&freezers[i], false);
-		while (rmdir(freezers[i].dir) && errno == EBUSY)
-			usleep(1000); /* until the last process has left */
-	}
-	_exit(0);
-}
 
 /* ---- processes ---- */
 
@@ -220,22 +114,20 @@ static void frozen_by(const struct freezer *f)
 	struct glock *gls[LOCKS];
 	struct glock_space *space;
 	struct inside in;
-	char text[16];
 	int status;
 
 	*stop = 0;
 	child = fork();
 	if (!child)
 		works();
-	snprintf(text, sizeof(text), "%d", (int)child);
-	assert_true(put(f, "cgroup.procs", text));
+	assert_true(freezer_add(f, child));
 	space = open_frozen(gls, 5000);
 	assert_non_null(space);
 	for (int i = 0; i < ROUNDS; i++) {
 		assert_true(freeze_inside(f, child));
 		ask_for_others(gls);
-		assert_true(is_frozen(f));
-		assert_true(freeze(f, false));
+		assert_true(freezer_is_frozen(f));
+		assert_true(freezer_freeze(f, false));
 	}
 	__atomic_store_n(stop, 1, __ATOMIC_RELEASE);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -260,13 +152,13 @@ int main(void)
 	pid_t guard;
 	int failed;
 
-	find_freezers();
+	n_freezers = freezers_make(freezers);
 	if (!n_freezers) {
 		puts("1..0 # SKIP needs freezer");
 		return 0;
 	}
 	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	guard = begin_guard();
+	guard = freezers_guard(freezers, n_freezers, &guarded);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	if (child > 0)

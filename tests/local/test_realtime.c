@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_realtime.c - tests that a realtime thread does not wait for a lock table while another
- * thread has it, which may be a normal one without its turn on the CPU.
+ * test_realtime.c - tests that a realtime thread does not wait for a lock table. A normal thread
+ * may have the table, and may not get its turn on the CPU.
  */
 #include "../glock/check.h"
 #include "glock/core/space.h"

@@ -88,7 +88,7 @@ static bool has_borrowed(void)
 	return atom_load32(&loan_of(glock__thread_number())->owner);
 }
 
-/* The waiter stores `owner` and then reads `word`, so that one of the two threads sees the other. */
+/* The waiter stores `owner` and then reads `word`. So one of the two threads sees the other. */
 bool glock__lend_sleeps(struct glock__lock *l, uint32_t word)
 {
 	struct loan *loan = loan_of(glock__thread_number());

@@ -230,7 +230,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	return 0;
 }
 
-/* Unlocks or cancels, until that is in the table or in its copy. -EBUSY: see glock__local_take(). */
+/* Unlocks or cancels, until that is in the table or its copy. -EBUSY: see glock__local_take(). */
 static int give_back(struct local *l, uint32_t id, uint32_t flags, enum patience patience,
 		     struct glock__table_event *ev)
 {
