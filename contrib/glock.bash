@@ -22,7 +22,7 @@ _glock() {
 	COMPREPLY=()
 
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run hold ls stat top trace demote rm bench sqlite version --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'run hold who ls stat top trace demote rm bench sqlite version --help --version' -- "$cur")
 		return
 	fi
 	# the first argument that is no option and no value of an option
@@ -70,10 +70,15 @@ _glock() {
 		fi
 		return
 	fi
+	if [[ $command == who && $cur != -* ]]; then
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+	fi
 	case $command in
 	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
 	hold) words='--pid --print --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
-	ls) words='--json --help' ;;
+	ls | who) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --histogram --hold --help'
 		[[ -n $space ]] && words+=' glocks glstats sbstats lkstats'

@@ -42,15 +42,6 @@ void bias_json(json_t *o, const struct glock__peek_glock *gl);
 int histogram_node(struct glock__peek *peek, const char *node, int64_t now, bool json, bool *ok,
 		   struct glock__peek_counts *counts);
 
-/* ---- removal.c: the end of a process, and the removal of a space's file ---- */
-
-/* Returns a descriptor of the process, or -1 and sets errno. */
-int pid_open(pid_t pid);
-/* The file was removed or changed. Returns the path of the file to watch from now on, or NULL. */
-typedef const char *changed_fn(void *arg);
-/* Waits until the process ends. NULL: no file is watched. */
-void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *arg);
-
 /* ---- users.c: the users of a lock ---- */
 
 /* The processes of a space that wait. They are counted at the first question. */
@@ -92,7 +83,7 @@ struct command {
 };
 
 extern const struct command cmd_bench, cmd_demote, cmd_hold, cmd_ls, cmd_rm, cmd_run, cmd_sqlite,
-    cmd_stat, cmd_top, cmd_trace, cmd_version;
+    cmd_stat, cmd_top, cmd_trace, cmd_version, cmd_who;
 
 /* The command that runs. complain() and similar functions print its name. */
 extern const struct command *cli_command;

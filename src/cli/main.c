@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&cmd_run,   &cmd_hold,   &cmd_ls,     &cmd_stat,
-						 &cmd_top,   &cmd_trace,  &cmd_demote, &cmd_rm,
-						 &cmd_bench, &cmd_sqlite, &cmd_version};
+static const struct command *const commands[] = {&cmd_run,  &cmd_hold,  &cmd_who,    &cmd_ls,
+						 &cmd_stat, &cmd_top,   &cmd_trace,  &cmd_demote,
+						 &cmd_rm,   &cmd_bench, &cmd_sqlite, &cmd_version};
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 static int help(void)

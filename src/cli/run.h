@@ -84,4 +84,12 @@ const char *run_take_again(void *run);
  */
 void run_say_if_lost(struct run *run);
 
+/* ---- the end of a process, and the removal of a space's file ---- */
+/* Returns a descriptor of the process, or -1 and sets errno. */
+int pid_open(pid_t pid);
+/* The file was removed or changed. Returns the path of the file to watch from now on, or NULL. */
+typedef const char *changed_fn(void *arg);
+/* Waits until the process ends. NULL: no file is watched. */
+void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *arg);
+
 #endif

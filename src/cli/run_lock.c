@@ -9,9 +9,13 @@
 #include "run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 void run_set_command(struct run *r, const char *command)
 {
@@ -198,4 +202,52 @@ void run_say_if_lost(struct run *run)
 	say_kept();
 	complain("lock %s in space %s was lost while %s ran%s", r->name, r->space_name, r->command,
 		 gone ? ", because the space's file was removed" : "");
+}
+
+/*
+ * ---- the end of a process, and the removal of a space's file ----
+ *
+ * logind removes a user's files in /dev/shm when the user logs out (RemoveIPC), also while a job of
+ * this user runs. A later process makes a new file, in which the lock is free.
+ */
+
+enum { EVENTS_ROOM = 4096 };
+
+int pid_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* Watches the file, and then looks whether it was removed before. Returns the path, or NULL. */
+static const char *watch_file(int watch, const char *path, changed_fn *changed, void *arg)
+{
+	const char *now = path;
+
+	do {
+		path = now;
+		if (watch < 0 || !path)
+			return NULL;
+		inotify_add_watch(watch, path, IN_ATTRIB | IN_MOVE_SELF);
+		now = changed(arg);
+	} while (now != path);
+	return path;
+}
+
+void wait_for_process(int pidfd, const char *path, changed_fn *changed, void *arg)
+{
+	int watch = path ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
+	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+	char events[EVENTS_ROOM];
+
+	path = watch_file(watch, path, changed, arg);
+	while (!fds[0].revents) {
+		fds[1].fd = path ? watch : -1;
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[1].revents && read(watch, events, sizeof(events)) > 0)
+			path = watch_file(watch, path, changed, arg);
+		fds[1].revents = 0;
+	}
+	if (watch >= 0)
+		close(watch);
 }

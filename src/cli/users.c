@@ -5,6 +5,7 @@
 #include "glock/publish/publish_space.h"
 
 #include "cli.h"
+#include "who/who.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,57 +120,39 @@ const char *space_path(struct glock_space *space)
 	return ops->path ? ops->path(space->lm) : NULL;
 }
 
-struct look {
-	struct glock *gl;
-	const struct glock__found_node *node;
-	struct waits waits;
-	bool told;
-};
-
-/* Looks at another node of the space. A node or space that is not readable has no peek. */
-typedef bool look_fn(struct look *l, struct glock__peek *peek);
-
-/* Looks at the other nodes of the space until `fn` returns true. Returns whether it did. */
-static bool look_elsewhere(struct glock_space *space, struct glock *gl, look_fn *fn)
+/* Tells whether the node publishes a holder or waiter of the lock. An unknown node counts, too. */
+static bool uses(const struct glock__find_spaces *s, const struct glock__found_node *node,
+		 struct glock *gl)
 {
-	const char *path = space_path(space);
-	struct glock__find_spaces s;
-	struct look l = {.gl = gl};
-	bool found;
-	size_t n;
+	struct glock__peek *peek;
+	bool used;
 
-	/* Search by the path, because another user may have a space of the same name. */
-	if (glock__find_spaces(&s, path ? path : space->name) || s.n != 1)
-		s.n = 0;
-	n = s.n ? s.spaces[0].n_nodes : 0;
-	l.waits = (struct waits){.found = &s, .space = s.spaces};
-	found = !s.n && fn(&l, NULL);
-	for (size_t i = 0; !found && i < n; i++) {
-		struct glock__peek *peek = NULL;
-
-		l.node = &s.spaces[0].nodes[i];
-		if (is_self(l.node) || l.node->condition == GLOCK__NODE_DEAD)
-			continue;
-		if (glock__found_open(&s, &s.spaces[0], l.node, &peek))
-			peek = NULL;
-		found = fn(&l, peek);
-		if (peek)
-			glock__peek_close(peek);
-	}
-	free(l.waits.list);
-	glock__found_free(&s);
-	return found;
+	if (is_self(node) || node->condition == GLOCK__NODE_DEAD)
+		return false;
+	if (glock__found_open(s, &s->spaces[0], node, &peek))
+		return true;
+	used = glock__peek_users(peek, glock_type_of(gl), glock_number(gl)) != 0;
+	glock__peek_close(peek);
+	return used;
 }
 
-/* Tells whether the node publishes a holder or waiter of the lock. An unknown node counts, too. */
-static bool uses(struct look *l, struct glock__peek *peek)
+/* Finds the space by its path, because another user may have a space of the same name. */
+static bool find_this(struct glock__find_spaces *s, struct glock_space *space)
 {
-	return !peek || glock__peek_users(peek, glock_type_of(l->gl), glock_number(l->gl)) != 0;
+	const char *path = space_path(space);
+
+	return !glock__find_spaces(s, path ? path : space->name) && s->n == 1;
 }
 
 bool lock_is_used(struct glock_space *space, struct glock *gl)
 {
-	return look_elsewhere(space, gl, uses);
+	struct glock__find_spaces s;
+	bool used = !find_this(&s, space);
+
+	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++)
+		used = uses(&s, &s.spaces[0].nodes[i], gl);
+	glock__found_free(&s);
+	return used;
 }
 
 static bool has_living_node(const struct glock__found_space *space)
@@ -198,31 +181,39 @@ void say_others(struct glock_space *space)
 	glock__found_free(&s);
 }
 
-static bool tell_holder(void *arg, const struct glock__peek_glock *gl)
+enum { HOLDERS_SAID = 8 };
+
+static void say_holder(const struct who_user *u, size_t wait)
 {
-	struct look *l = arg;
-	char text[128];
+	char pid[32] = "a process that does not show", age[32] = "";
 
-	if (gl->r.type != glock_type_of(l->gl) || gl->r.number != glock_number(l->gl))
-		return true;
-	for (size_t i = 0; i < gl->n_holders; i++) {
-		const struct glock__segment_holder *h = &gl->holders[i];
-
-		if (!(h->flags & GLOCK__H_HOLDER))
-			continue;
-		complain("process %d (%s) has it: %s; %s", l->node->pid, h->comm, h->where,
-			 job_text(text, sizeof(text), &l->waits, l->node, gl, h));
-		l->told = true;
-	}
-	return false;
-}
-
-static bool tell(struct look *l, struct glock__peek *peek)
-{
-	return peek && !glock__peek_read(peek, tell_holder, l, NULL) && l->told;
+	if (u->pid)
+		snprintf(pid, sizeof(pid), "process %d (%.15s)", (int)u->pid, u->command);
+	if (u->since)
+		snprintf(age, sizeof(age), " for %.1f s", 1e-9 * (double)(now_ns() - u->since));
+	complain("%s has it: %s; held by %s%s; %zu wait%s%s", pid, u->what, u->user, age, wait,
+		 *u->note ? "; " : "", u->note);
 }
 
 void say_holders(struct glock_space *space, struct glock *gl)
 {
-	look_elsewhere(space, gl, tell);
+	struct who w = {.say = complain};
+	struct who_target *t;
+	size_t said = 0, wait = 0;
+
+	if (find_this(&w.spaces, space) && (t = who_add_target(&w, space->name))) {
+		t->space = w.spaces.spaces;
+		t->type = glock_type_of(gl);
+		t->number = glock_number(gl);
+		for (size_t i = 0; i < t->space->n_nodes && !w.n_locks; i++)
+			if (t->space->nodes[i].condition == GLOCK__NODE_INHERITED)
+				who_read_kernel(&w);
+		who_add_glocks(&w);
+		for (size_t i = 0; i < t->n; i++)
+			wait += t->users[i].waits && t->users[i].pid != getpid();
+		for (size_t i = 0; i < t->n && said < HOLDERS_SAID; i++)
+			if (!t->users[i].waits && !t->users[i].cached && ++said)
+				say_holder(&t->users[i], wait);
+	}
+	who_free(&w);
 }

@@ -20,6 +20,8 @@
 
 #include "peek.h"
 
+#include "base/file_locks.h"
+
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -127,6 +129,13 @@ int glock__found_demote(const struct glock__found_space *space,
  * joins at this moment. Other errors are those of open(2) and unlink(2).
  */
 int glock__found_remove(const struct glock__found_space *space);
+
+/*
+ * peek_alive.c: stores which file keeps the node alive after its process. The processes that have
+ * a lock on this file are the heirs of the node. Returns 0, or a negative errno.
+ */
+int glock__found_alive_file(const struct glock__found_space *space,
+			    const struct glock__found_node *node, struct glock__file_id *id);
 
 /* Returns the name of a user, or the number. It is valid until the thread asks for another user. */
 const char *glock__user_name(uid_t uid);

@@ -24,7 +24,7 @@ compare() { # compare NAME: compares $out with the file of that name
 
 {
 	say --help
-	for command in run hold ls stat top trace demote rm bench; do
+	for command in run hold who ls stat top trace demote rm bench; do
 		say $command --help
 	done
 } >"$out"
@@ -46,6 +46,8 @@ compare glock-help
 	say run --lockman nosuch s n true
 	say run "$(printf 'x%.0s' $(seq 70))" n true
 	say run s n /nonexistent/command
+	say who a b
+	say who /nonexistent
 	say ls nothing
 	say ls a b
 	say stat

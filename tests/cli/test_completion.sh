@@ -38,6 +38,8 @@ offers '--help barn shop' rm ''
 offers 'dlm local none' run --lockman ''
 offers '6.1 6.18 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
+offers '--help --json' who --
+offers "$1" who "${1%?}"
 offers 'DF EX SH' demote shop 2:5 ''
 
 # Any user may have given these names to a space and to a process. No command in them may run.
