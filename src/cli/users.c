@@ -190,7 +190,7 @@ static void say_holder(const struct who_user *u, size_t wait)
 	if (u->pid)
 		snprintf(pid, sizeof(pid), "process %d (%.15s)", (int)u->pid, u->command);
 	if (u->since)
-		snprintf(age, sizeof(age), " for %.1f s", 1e-9 * (double)(now_ns() - u->since));
+		snprintf(age, sizeof(age), " for %.1f s", 1e-9 * (double)(glock__clock() - u->since));
 	complain("%s has it: %s; held by %s%s; %zu wait%s%s", pid, u->what, u->user, age, wait,
 		 *u->note ? "; " : "", u->note);
 }

@@ -218,7 +218,7 @@ static int who_collect(struct who *w, const char *path)
 /* Prints the targets that have users, and the one that the user named. Returns an exit status. */
 static int who_print(struct who *w, bool given, bool json)
 {
-	const int64_t now = now_ns();
+	const int64_t now = glock__clock();
 	size_t shown = 0;
 
 	if (!given && w->n_targets)
