@@ -8,7 +8,7 @@
 #include "frames.h"
 
 #include "o2top/options/options_impl.h"
-#include "o2top/views/screen/tui_impl.h"
+#include "o2top/views/columns.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -287,11 +287,14 @@ static void texts_name_every_column_and_key(void **state)
 	char *bash = source_text("contrib/o2top.bash");
 
 	(void)state;
-	for (size_t i = 0; i < tui_n_columns; i++) {
-		assert_word("--help", help, "--columns LIST", "--no-mouse", tui_columns[i].name);
-		assert_word("o2top(1)", man, "*--columns* _LIST_", "*--no-mouse*",
-			    tui_columns[i].name);
-		assert_word("o2top.bash", bash, "local columns=", "\n", tui_columns[i].name);
+	for (const struct column *c = columns; c < columns + COLUMNS; c++) {
+		if (!c->name)
+			continue;
+		assert_word("--help", help, "--columns LIST", "--no-mouse", c->name);
+		assert_word("--help", help, "\nColumns\n", "\nRecommendations", c->title);
+		assert_word("o2top(1)", man, "*--columns* _LIST_", "*--no-mouse*", c->name);
+		assert_word("o2top(1)", man, "## Columns", "Units are scaled", c->title);
+		assert_word("o2top.bash", bash, "local columns=", "\n", c->name);
 	}
 	for (int k = 0; k < SORT_KEYS; k++) {
 		assert_word("--help", help, "--sort COLUMN", "--details", sort_key_names[k]);

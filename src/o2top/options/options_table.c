@@ -7,7 +7,7 @@
 #include "base/version.h"
 #include "o2top/base/problems.h"
 #include "o2top/collect/remote/cluster.h"
-#include "o2top/views/screen/tui.h"
+#include "o2top/views/columns.h"
 #include "options.h"
 
 #include <errno.h>
@@ -84,23 +84,8 @@ static int take_names(struct options *o, char *arg)
 
 static int list_columns(void)
 {
-	static const char *const words[SORT_KEYS] = {
-	    [SORT_LOST] = "time lost a second",
-	    [SORT_WAITING] = "waits in progress",
-	    [SORT_AGE] = "age of the oldest wait in progress",
-	    [SORT_MEAN] = "time lost for each acquisition",
-	    [SORT_LONGEST] = "longest wait",
-	    [SORT_ACQUIRED] = "acquisitions a second",
-	    [SORT_HIT] = "acquisitions without a request to the DLM, the fewest first",
-	    [SORT_WRITERS] = "nodes that wrote",
-	    [SORT_READERS] = "nodes that read",
-	    [SORT_SIZE] = "size of the file",
-	    [SORT_INODE] = "inode number, the lowest first",
-	    [SORT_NAME] = "path, in alphabetical order",
-	};
-
 	for (int i = 0; i < SORT_KEYS; i++)
-		printf("%-10s %s\n", sort_key_names[i], words[i]);
+		printf("%-10s %s\n", sort_key_names[i], sort_abouts[i].about);
 	return EXIT_DONE;
 }
 
@@ -152,10 +137,10 @@ static int take_crit(struct options *o, char *arg)
 
 static int take_columns(struct options *o, char *arg)
 {
-	const char *wrong = tui_check_columns(arg);
+	const char *wrong = columns_check(arg);
 
 	if (strcmp(arg, "help") == 0) {
-		tui_list_columns(stdout);
+		columns_list(stdout);
 		return EXIT_DONE;
 	}
 	o->columns = arg;

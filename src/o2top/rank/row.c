@@ -76,6 +76,16 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 		space_label(space, buf + n, size - n);
 }
 
+void row_label_slash(const struct model *m, const struct row *row, bool of, char *buf, size_t size)
+{
+	size_t n;
+
+	row_label(m, row, of, buf, size - 1);
+	n = strlen(buf);
+	if (row->path && row->kind == DT_DIR && n && buf[n - 1] != '/')
+		strcpy(buf + n, "/");
+}
+
 /* Less than this is shown as 0, because the kernel measures in microseconds. */
 #define LOST_LEAST_S 0.5e-6
 

@@ -115,6 +115,8 @@ const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL
  * has its own name. With `of` the label also names the file system, if there are several.
  */
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
+/* Does the same, with a slash behind the path of a directory. */
+void row_label_slash(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
 /*
  * Writes a lock space's short name: where it is mounted, otherwise its name. A UUID is shortened.
  */

@@ -7,18 +7,18 @@
  */
 #include "view.h"
 
+#include "columns.h"
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
 #include "sort.h"
 #include "values.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 89, BEFORE_LABEL_NARROW = 56 };
+enum { LABEL_MAX = 1200, BEFORE_LABEL = 89, BEFORE_LABEL_NARROW = 56 };
 
 struct page {
 	FILE *out;
@@ -109,7 +109,7 @@ static void print_totals(struct page *p)
 	const struct totals *t = &p->f->group->totals;
 	char lost[UNIT_MAX], acquired[UNIT_MAX], locks[UNIT_MAX], age[UNIT_RANGE_MAX];
 
-	bool rates = !p->f->single && p->f->group->interval_s > 0;
+	bool rates = frame_rates(p->f);
 
 	if (!model_heard(p->f->model)) {
 		fprintf(p->out, "%s%s%s\n", on(p, ROLE_BAD), model_silence(p->f->model), off(p));
@@ -154,83 +154,30 @@ static bool narrow(const struct page *p)
 	return p->o->columns > 0 && p->o->columns < BEFORE_LABEL + 20;
 }
 
+/* Prints each column of the page: its title, or the cell of a line. */
+static void print_columns(struct page *p, const struct line *l)
+{
+	char cell[CELL_MAX];
+
+	for (const struct column *c = columns; c < columns + COLUMNS; c++) {
+		const char *text = l ? column_text(c, l, cell) : c->title;
+		int pad;
+
+		if (!c->text_width || (narrow(p) && !c->narrow))
+			continue;
+		pad = c->text_width;
+		for (const char *s = text; *s; s++)
+			pad -= (*s & 0xc0) != 0x80; /* printf counts bytes, and a bar has three */
+		pad = pad > 0 ? pad : 0;
+		fprintf(p->out, " %*s%s%*s", c->left ? 0 : pad, "", text, c->left ? pad : 0, "");
+	}
+}
+
 static void print_header(struct page *p, const char *section)
 {
-	if (narrow(p))
-		fprintf(p->out, "\n%s   #   LOST/s WAIT          AGE  LONGEST ACQ/s WR RD  %s%s\n",
-			on(p, ROLE_TITLE), section, off(p));
-	else
-		fprintf(p->out,
-			"\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  "
-			"HIT WR RD "
-			"SIZE  %s%s\n",
-			on(p, ROLE_TITLE), TREND_COLUMNS, "TREND", section, off(p));
-}
-
-static const char *approx(char *to, const char *value, bool estimated)
-{
-	snprintf(to, UNIT_MAX + 1, "%s%s",
-		 estimated && strcmp(value, "0") != 0 && *value != '-' ? "~" : "", value);
-	return to;
-}
-
-/* Prints the trend and pads it by columns, because printf counts bytes. */
-static void print_trend(struct page *p, const struct row *row)
-{
-	unsigned n = row->n_trend < TREND_COLUMNS ? row->n_trend : TREND_COLUMNS;
-	char buf[4 * TREND_COLUMNS + 1];
-
-	unit_trend(buf, row->trend + row->n_trend - n, n, p->trend_most, p->o->ascii);
-	fprintf(p->out, " %s%*s", buf, (int)(TREND_COLUMNS - n), "");
-}
-
-static void print_numbers(struct page *p, const struct row *row)
-{
-	char a[UNIT_MAX], b[UNIT_MAX + 1], range[UNIT_RANGE_MAX];
-	bool rates = !p->f->single && p->f->group->interval_s > 0;
-	bool estimated = change_estimated(&row->sum);
-	double all = p->f->group->totals.lost_per_s, longest = change_longest(&row->sum);
-
-	fprintf(p->out, " %8s", rates ? approx(b, unit_rate(a, row->lost_per_s), estimated) : "-");
-	if (!narrow(p)) {
-		fprintf(p->out, " %5s",
-			unit_share(a, rates ? lost_share(row->lost_per_s, all) : NAN));
-		print_trend(p, row);
-	}
-	if (row->sum.waiting)
-		fprintf(p->out, " %4u %12s", row->sum.waiting, age_text(range, &row->sum));
-	else
-		fprintf(p->out, " %4s %12s", "-", "-");
-	if (!narrow(p))
-		fprintf(p->out, " %8s",
-			approx(b, unit_seconds(a, rates ? row_mean(row) : NAN), estimated));
-	fprintf(
-	    p->out, " %8s",
-	    approx(b, unit_seconds(a, longest > 0 ? longest : NAN), row->sum.estimated_longest));
-	fprintf(p->out, " %5s",
-		unit_count(a, rates && !isnan(change_acquired(&row->sum))
-				  ? row_acquired_per_s(p->f->model, row)
-				  : NAN));
-	if (!narrow(p))
-		fprintf(p->out, " %4s", unit_share(a, row_hit_ratio(row)));
-}
-
-/*
- * Prints how many nodes wrote and read. A "?" marks a number that o2top infers from modes that it
- * saw in passing.
- */
-static void print_use(struct page *p, const struct row *row)
-{
-	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX];
-	const char *mark = row->sum.seen ? "?" : "";
-
-	snprintf(a, sizeof(a), "%u%s", row->n_writers, row->n_writers ? mark : "");
-	snprintf(b, sizeof(b), "%u%s", row->n_readers, row->n_readers ? mark : "");
-	if (isnan(change_acquired(&row->sum)))
-		strcpy(a, "-"), strcpy(b, "-");
-	fprintf(p->out, " %2s %2s", a, b);
-	if (!narrow(p))
-		fprintf(p->out, " %4s", unit_bytes(c, row->size));
+	fprintf(p->out, "\n%s   #", on(p, ROLE_TITLE));
+	print_columns(p, NULL);
+	fprintf(p->out, "  %s%s\n", section, off(p));
 }
 
 static void print_label(struct page *p, const struct row *row)
@@ -238,16 +185,13 @@ static void print_label(struct page *p, const struct row *row)
 	char raw[LABEL_MAX], clean[LABEL_MAX];
 	int width = p->o->columns - (narrow(p) ? BEFORE_LABEL_NARROW : BEFORE_LABEL);
 
-	row_label(p->f->model, row, true, raw, sizeof(raw) - 1);
+	row_label_slash(p->f->model, row, true, raw, sizeof(raw));
 	/*
 	 * A wide path loses its beginning, because its end tells the most. A wide number loses the
 	 * name of its file system.
 	 */
 	if (!row->path && width >= 16 && (int)strlen(raw) > width)
 		row_label(p->f->model, row, false, raw, sizeof(raw) - 1);
-	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) &&
-	    raw[strlen(raw) - 1] != '/')
-		strcat(raw, "/");
 	/* without a width, or with less than 16 columns, nothing is cut */
 	unit_clean(clean, sizeof(clean), raw, width >= 16 ? width : 0);
 	fprintf(p->out, "  %s", clean);
@@ -295,31 +239,15 @@ static void print_node(struct page *p, const struct row_node *n)
 /* Prints the processes of one node that hold or want a glock of the row. */
 static void print_processes(struct page *p, const struct row *row, const struct member *member)
 {
-	const struct node *node = &p->f->model->nodes[member->node];
-	const struct holder *holders;
-	uint32_t count = holders_of(node->spaces[row->space], member->lock, &holders);
-	char comm[4 * sizeof(holders->comm) + 32], age[UNIT_RANGE_MAX], name[LABEL_MAX];
-	double least, most;
+	const struct holder *one;
+	uint32_t n =
+	    holders_of(p->f->model->nodes[member->node].spaces[row->space], member->lock, &one);
+	char text[PROCESS_TEXT_MAX];
 
-	unit_clean(name, sizeof(name), node->name, 0);
-	for (const struct holder *one = holders; count--; one++) {
-		if (!one->pid && !one->waits)
-			continue;
-		unit_clean(comm, sizeof(comm), one->comm, 0);
-		fprintf(p->out, "        %s: ", name);
-		if (one->pid)
-			fprintf(p->out, "pid %lld %s", (long long)one->pid, comm);
-		else /* as for flock: the lock outlives the process */
-			fprintf(p->out, "an unnamed process");
-		if (one->waits) {
-			holder_age(one, node_when(node, p->f->model->sample)->mono_us, &least,
-				   &most);
-			fprintf(p->out, " waits %s for", unit_range(age, least, most));
-		} else {
-			fputs(" holds", p->out);
-		}
-		fprintf(p->out, " %s\n", holder_modes[one->state]);
-	}
+	for (; n--; one++)
+		if (one->pid || one->waits)
+			fprintf(p->out, "        %s\n",
+				process_text(p->f->model, member, one, text));
 }
 
 static void print_details(struct page *p, const struct row *row)
@@ -360,12 +288,14 @@ static void print_words(struct page *p, const char *mark, const char *words)
 
 static void print_row(struct page *p, const struct row *row)
 {
+	struct line line = line_of_row(p->f, row);
 	char advice[ADVICE_MAX], clean[ADVICE_MAX];
 
 	fprintf(p->out, "%s%s%3u", on(p, row->hot ? ROLE_HOT : ROLE_PLAIN), row->hot ? "*" : " ",
 		row->rank);
-	print_numbers(p, row);
-	print_use(p, row);
+	line.trend_most = p->trend_most;
+	line.ascii = p->o->ascii;
+	print_columns(p, &line);
 	print_label(p, row);
 	fprintf(p->out, "%s\n", row->hot ? off(p) : "");
 	print_words(p, "=", row->links);
@@ -394,7 +324,7 @@ static float trend_scale(const struct page *p)
 
 	for (size_t i = 0; i < p->f->group->n_rows; i++)
 		if (is_printed(p, &p->f->group->rows[i]))
-			most = row_trend_most(&p->f->group->rows[i], TREND_COLUMNS, most);
+			most = row_trend_most(&p->f->group->rows[i], TREND_WIDTH, most);
 	return most;
 }
 
@@ -429,8 +359,6 @@ static void print_section(struct page *p, enum section section, const char *titl
 
 static int print_directories(struct page *p)
 {
-	bool rates = !p->f->single && p->f->group->interval_s > 0;
-	double all = p->f->group->totals.lost_per_s;
 	struct directories d;
 	int err = directories_of_group(&d, p->f->model, p->f->group, p->o->all_system);
 
@@ -439,21 +367,19 @@ static int print_directories(struct page *p)
 		on(p, ROLE_TITLE), off(p));
 	for (size_t i = 0; i < d.n && !err && (!p->o->length || i < p->o->length); i++) {
 		const struct directory *one = &d.list[i];
-		char lost[UNIT_MAX], under[UNIT_MAX], share[UNIT_MAX], acquired[UNIT_MAX];
-		char b[UNIT_MAX + 1], age[UNIT_RANGE_MAX] = "-", clean[LABEL_MAX];
+		struct line l = line_of(p->f, &one->sum, one->lost_per_s, one->acquired_per_s);
+		struct line under = line_of(p->f, &one->sum, one->under_per_s, NAN);
+		char lost[CELL_MAX], share[CELL_MAX], acquired[CELL_MAX], age[CELL_MAX],
+		    below[UNIT_MAX], clean[LABEL_MAX];
 
 		unit_clean(clean, sizeof(clean), *one->path ? one->path : "no path known", 0);
-		if (one->sum.waiting)
-			age_text(age, &one->sum);
-		fprintf(
-		    p->out, "%s%s    %8s %8s %5s %4u %12s %5s %4u  %s%s\n",
-		    on(p, one->n_hot ? ROLE_HOT : ROLE_PLAIN), one->n_hot ? "*" : " ",
-		    rates ? approx(b, unit_rate(lost, one->lost_per_s), change_estimated(&one->sum))
-			  : "-",
-		    rates ? unit_rate(under, one->under_per_s) : "-",
-		    unit_share(share, rates ? lost_share(one->under_per_s, all) : NAN),
-		    one->sum.waiting, age, unit_count(acquired, rates ? one->acquired_per_s : NAN),
-		    one->n_rows, clean, one->n_hot ? off(p) : "");
+		fprintf(p->out, "%s%s    %8s %8s %5s %4u %12s %5s %4u  %s%s\n",
+			on(p, one->n_hot ? ROLE_HOT : ROLE_PLAIN), one->n_hot ? "*" : " ",
+			column_cell("lost", &l, lost),
+			unit_rate(below, l.rates ? one->under_per_s : NAN),
+			column_cell("share", &under, share), one->sum.waiting,
+			column_cell("age", &l, age), column_cell("acquired", &l, acquired),
+			one->n_rows, clean, one->n_hot ? off(p) : "");
 	}
 	directories_free(&d);
 	return err;

@@ -7,8 +7,8 @@
  */
 #include "view.h"
 
+#include "columns.h"
 #include "o2top/advice/advice.h"
-#include "o2top/base/units.h"
 #include "o2top/model/source.h"
 #include "values.h"
 
@@ -60,24 +60,36 @@ void csv_whole(FILE *out, uint64_t v, bool known)
 		fputc(',', out);
 }
 
-static void csv_nodes(FILE *out, const struct frame *f, const struct row *row, bool writers,
-		      bool raw)
+static void csv_nodes(FILE *out, const struct line *l, bool writers, bool raw)
 {
 	char list[2048] = "";
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < row->n_nodes && n < sizeof(list) - 300; i++)
-		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
+	for (uint32_t i = 0; i < l->row->n_nodes && n < sizeof(list) - 300; i++)
+		if (writers ? l->row->nodes[i].sum.wrote : l->row->nodes[i].sum.read)
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.256s", n ? " " : "",
-					      f->model->nodes[row->nodes[i].node].name);
+					      l->model->nodes[l->row->nodes[i].node].name);
 	csv_text(out, list, raw);
+}
+
+static void csv_value(FILE *out, const struct column *c, const struct line *l, bool raw)
+{
+	double v = c->form == FORM_NODES ? NAN : c->value(l);
+
+	if (c->form == FORM_NODES)
+		csv_nodes(out, l, c->sort == SORT_WRITERS, raw);
+	else if (c->form == FORM_BYTES)
+		csv_whole(out, l->row->size, !isnan(v));
+	else if (c->form == FORM_WAITS || c->form == FORM_FLAG)
+		csv_whole(out, (uint64_t)v, true);
+	else
+		csv_number(out, c->form == FORM_LONGEST && v <= 0 ? NAN : v);
 }
 
 static void row_line(FILE *out, const struct frame *f, const struct row *row, bool raw)
 {
 	const struct space *space = &f->model->spaces[row->space];
-	bool rates = !f->single && f->group->interval_s > 0;
-	double all = f->group->totals.lost_per_s;
+	const struct line l = line_of_row(f, row);
 	char advice[ADVICE_MAX], label[1200];
 	const char *kind = row_kind(row);
 
@@ -93,19 +105,9 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row, bo
 	row_label(f->model, row, false, label, sizeof(label));
 	csv_text(out, label, raw);
 	csv_text(out, kind, raw);
-	csv_number(out, rates ? row->lost_per_s : NAN);
-	csv_whole(out, change_estimated(&row->sum), true);
-	csv_number(out, rates ? lost_share(row->lost_per_s, all) : NAN);
-	csv_whole(out, row->sum.waiting, true);
-	csv_number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
-	csv_number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);
-	csv_number(out, rates ? row_mean(row) : NAN);
-	csv_number(out, row->sum.longest_s > 0 ? change_longest(&row->sum) : NAN);
-	csv_number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
-	csv_number(out, row_hit_ratio(row));
-	csv_nodes(out, f, row, true, raw);
-	csv_nodes(out, f, row, false, raw);
-	csv_whole(out, row->size, row->size != UINT64_MAX);
+	for (const struct column *c = columns; c < columns + COLUMNS; c++)
+		if (c->csv)
+			csv_value(out, c, &l, raw);
 	csv_text(out, row->sentence, raw);
 	advise(f->model, row, advice, sizeof(advice));
 	quoted(out, advice, raw);
@@ -114,12 +116,13 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row, bo
 
 int view_csv(FILE *out, const struct frame *f, const struct view_options *options)
 {
-	if (options->head)
-		fputs("time,sample,section,rank,hot,fs,lockspace,inode,path,label,kind,"
-		      "wait_s_per_s,estimated,share,waiting,oldest_wait_s,oldest_wait_max_s,"
-		      "mean_wait_s,longest_wait_s,acquired_per_s,hit_ratio,writers,readers,size,"
-		      "sentence,advice\r\n",
-		      out);
+	if (options->head) {
+		fputs("time,sample,section,rank,hot,fs,lockspace,inode,path,label,kind,", out);
+		for (const struct column *c = columns; c < columns + COLUMNS; c++)
+			if (c->csv)
+				fprintf(out, "%s,", c->key);
+		fputs("sentence,advice\r\n", out);
+	}
 	for (size_t i = 0; i < f->group->n_rows; i++) {
 		const struct row *row = &f->group->rows[i];
 

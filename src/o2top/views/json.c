@@ -6,6 +6,7 @@
  */
 #include "view.h"
 
+#include "columns.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
 #include "sort.h"
@@ -67,59 +68,59 @@ json_t *json_whole(uint64_t v)
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
 
-static json_t *waits(const struct change *c)
-{
-	bool known = c->waiting && (change_age_known(c) || !c->unproved);
-
-	return json_pack("{s:I, s:I, s:o, s:o}", "waiting", (json_int_t)c->waiting, "demanded",
-			 (json_int_t)c->demanded, "oldest_wait_s",
-			 json_number_of(known ? c->oldest_s : NAN), "oldest_wait_max_s",
-			 json_number_of(known ? c->oldest_max_s : NAN));
-}
-
 static void json_add(json_t *object, const char *key, json_t *value)
 {
 	json_object_set_new(object, key, value);
 }
 
-/* Returns whether the frame has a length, so that rates and counts of it are known. */
-static bool json_rates(const struct frame *f)
-{
-	return !f->single && f->group->interval_s > 0;
-}
-
 static json_t *json_rate(const struct frame *f, double v)
 {
-	return json_number_of(json_rates(f) ? v : NAN);
+	return json_number_of(frame_rates(f) ? v : NAN);
+}
+
+static json_t *node_names(const struct line *l, bool writers)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < l->row->n_nodes; i++)
+		if (writers ? l->row->nodes[i].sum.wrote : l->row->nodes[i].sum.read)
+			json_array_append_new(
+			    a, json_text_of(l->model->nodes[l->row->nodes[i].node].name));
+	return a;
+}
+
+static json_t *json_value(const struct column *c, const struct line *l)
+{
+	double v = c->value(l);
+
+	if (isnan(v))
+		return json_null();
+	if (c->form == FORM_FLAG)
+		return json_boolean(v > 0);
+	if (c->form == FORM_NODES)
+		return node_names(l, c->sort == SORT_WRITERS);
+	if (c->form == FORM_WAITS || c->form == FORM_COUNT)
+		return v < 0x1p63 ? json_integer((json_int_t)v) : json_real(v);
+	return c->form == FORM_BYTES ? json_whole(l->row->size) : json_number_of(v);
+}
+
+/* Adds the columns whose places in JSON are from..until - 1. */
+static void json_columns(json_t *object, const struct line *l, int from, int until)
+{
+	for (int place = from; place < until; place++)
+		for (const struct column *c = columns; c < columns + COLUMNS; c++)
+			if (c->json == place)
+				json_add(object, c->key, json_value(c, l));
 }
 
 /* Returns the fields that a row, each of its LockSets and each of its nodes have. */
 static json_t *json_numbers(const struct frame *f, const struct change *c)
 {
-	bool counted = json_rates(f) && !isnan(change_acquired(c));
-	json_t *o = waits(c);
+	const struct line l = line_of(f, c, NAN, NAN);
+	json_t *o = json_object();
 
-	json_add(o, "wait_s", json_number_of(change_lost(c)));
-	json_add(o, "estimated", json_boolean(change_estimated(c)));
-	json_add(o, "longest_wait_s", json_number_of(change_longest(c)));
-	json_add(o, "acquired", counted ? json_integer((json_int_t)c->acquired) : json_null());
-	json_add(o, "requests",
-		 c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
+	json_columns(o, &l, JSON_CHANGE, JSON_ROW);
 	return o;
-}
-
-static json_t *node_names(const struct frame *f, const struct row *row, bool writers)
-{
-	json_t *a;
-
-	if (isnan(change_acquired(&row->sum)))
-		return json_null();
-	a = json_array();
-	for (uint32_t i = 0; i < row->n_nodes; i++)
-		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
-			json_array_append_new(
-			    a, json_text_of(f->model->nodes[row->nodes[i].node].name));
-	return a;
 }
 
 static json_t *locks(const struct frame *f, const struct row *row)
@@ -221,7 +222,7 @@ static const char *kind_of(const struct frame *f, const struct row *row, char *b
 static json_t *row_object(const struct frame *f, const struct row *row)
 {
 	const struct space *space = &f->model->spaces[row->space];
-	double all = f->group->totals.lost_per_s;
+	const struct line l = line_of_row(f, row);
 	json_t *o = json_numbers(f, &row->sum);
 	char advice[ADVICE_MAX], kind[64];
 	const char *code;
@@ -237,15 +238,9 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "path", json_text_of(row->path));
 	json_add(o, "other_paths", json_text_of(row->links));
 	json_add(o, "within", json_text_of(row->within));
-	json_add(o, "size", row->size == UINT64_MAX ? json_null() : json_whole(row->size));
-	json_add(o, "wait_s_per_s", json_rate(f, row->lost_per_s));
-	json_add(o, "share", json_rate(f, lost_share(row->lost_per_s, all)));
-	json_add(o, "mean_wait_s", json_rate(f, row_mean(row)));
+	json_columns(o, &l, JSON_ROW, JSON_USE);
 	times_json(&row->times, o);
-	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
-	json_add(o, "writers", node_names(f, row, true));
-	json_add(o, "readers", node_names(f, row, false));
-	json_add(o, "access_seen", json_boolean(row->sum.seen));
+	json_columns(o, &l, JSON_USE, JSON_END);
 	json_add(o, "sentence", json_text_of(row->sentence));
 	json_add(o, "note", json_text_of(row->note));
 	json_add(o, "advice", *advice ? json_text_of(advice) : json_null());

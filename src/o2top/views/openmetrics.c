@@ -17,8 +17,8 @@
  */
 #include "view.h"
 
+#include "columns.h"
 #include "o2top/base/own_file.h"
-#include "o2top/base/units.h"
 #include "o2top/model/source.h"
 
 #include <errno.h>
@@ -82,11 +82,6 @@ static void one(const struct exposition *e, const char *name, const char *unit, 
 	fprintf(e->out, "o2top_%s %.15g\n", name, v);
 }
 
-static bool has_rates(const struct frame *f)
-{
-	return !f->single && f->group->interval_s > 0;
-}
-
 static void metrics_totals(const struct exposition *e)
 {
 	const struct frame *f = e->f;
@@ -105,7 +100,7 @@ static void metrics_totals(const struct exposition *e)
 	one(e, "problems", NULL, "Input of the last frame that o2top could not use.",
 	    (double)f->problems->count);
 	one(e, "frame_seconds", "seconds", "Length of the last frame.",
-	    has_rates(f) ? f->group->interval_s : NAN);
+	    frame_rates(f) ? f->group->interval_s : NAN);
 	one(e, "sample_timestamp_seconds", "seconds", "Time of the samples, by the nodes' clocks.",
 	    f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
 }
@@ -240,67 +235,42 @@ static void metrics_nodes(const struct exposition *e)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static double row_lost(const struct row *row)
+static void metrics_row(const struct exposition *e, const struct column *c, const struct row *row)
 {
-	return change_lost_inside(&row->sum);
-}
+	const struct line l = line_of_row(e->f, row);
+	double value = c->value(&l);
+	char text[1200];
 
-static double row_waiting(const struct row *row)
-{
-	return row->sum.waiting;
-}
-
-static double row_oldest(const struct row *row)
-{
-	return row->sum.waiting ? row->sum.oldest_s : 0;
-}
-
-static double row_longest(const struct row *row)
-{
-	return change_longest(&row->sum);
+	if (c->form == FORM_AGE && isnan(value))
+		value = 0; /* at least */
+	if (!isfinite(value))
+		return;
+	fprintf(e->out, "o2top_%s{", c->metric);
+	space_labels(e->out, &e->f->model->spaces[row->space], false);
+	/* two rows may have the same label, but two series may not */
+	snprintf(text, sizeof(text), row->id.class ? "%llu/%u" : "%llu",
+		 (unsigned long long)row->id.number, row->id.class);
+	label(e->out, "id", text, false);
+	row_label(e->f->model, row, false, text, sizeof(text));
+	label(e->out, "file", text, true);
+	fprintf(e->out, "} %.9g\n", value);
 }
 
 static void metrics_rows(const struct exposition *e, unsigned most)
 {
-	static const struct {
-		const char *name, *unit, *help;
-		double (*value)(const struct row *row);
-	} of_row[] = {
-	    {"file_lost_seconds", "seconds",
-	     "Seconds waited for this row in the last frame, which has o2top_frame_seconds.",
-	     row_lost},
-	    {"file_waiting", NULL, "Waits for this row in progress.", row_waiting},
-	    {"file_oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
-	     row_oldest},
-	    {"file_longest_wait_seconds", "seconds",
-	     "The longest wait for this row that ended in the last frame or lasts.", row_longest},
-	};
-	const struct frame *f = e->f;
+	const struct group *g = e->f->group;
 
-	for (size_t k = 0; k < sizeof(of_row) / sizeof(of_row[0]); k++) {
+	for (const struct column *c = columns; c < columns + COLUMNS; c++) {
 		unsigned shown = 0;
 
-		family(e, of_row[k].name, "gauge", of_row[k].unit, of_row[k].help);
-		for (size_t i = 0; i < f->group->n_rows && shown < most; i++) {
-			const struct row *row = &f->group->rows[i];
-			char text[1200];
-
-			double value = of_row[k].value(row);
-
-			if (!row->hot)
-				continue;
-			shown++;
-			if (!isfinite(value))
-				continue;
-			fprintf(e->out, "o2top_%s{", of_row[k].name);
-			space_labels(e->out, &f->model->spaces[row->space], false);
-			/* two rows may have the same label, but two series may not */
-			snprintf(text, sizeof(text), row->id.class ? "%llu/%u" : "%llu",
-				 (unsigned long long)row->id.number, row->id.class);
-			label(e->out, "id", text, false);
-			row_label(f->model, row, false, text, sizeof(text));
-			label(e->out, "file", text, true);
-			fprintf(e->out, "} %.9g\n", value);
+		if (!c->metric)
+			continue;
+		family(e, c->metric, "gauge", strstr(c->metric, "_seconds") ? "seconds" : NULL,
+		       c->meant);
+		for (size_t i = 0; i < g->n_rows && shown < most; i++) {
+			shown += g->rows[i].hot;
+			if (g->rows[i].hot)
+				metrics_row(e, c, &g->rows[i]);
 		}
 	}
 }

@@ -4,11 +4,10 @@
  */
 #include "summary.h"
 
-#include "o2top/base/units.h"
+#include "columns.h"
 #include "o2top/model/source.h"
 #include "values.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -23,14 +22,20 @@ static bool summary_shows(const struct summary_row *r, const struct view_options
 	return r->row.hot || o->all_system;
 }
 
-static double share_of(const struct summary *s, const struct row *row)
+static struct line summary_line(const struct summary *s, const struct summary_row *r)
 {
-	return s->total.lost_s > 0 ? row->sum.lost_s / s->total.lost_s : 0;
+	return (struct line){.sum = &r->row.sum,
+			     .lost = r->row.sum.lost_s,
+			     .all = s->total.lost_s,
+			     .row = &r->row,
+			     .rates = true};
 }
 
-static double summary_longest(const struct row *row)
+static double summary_value(const char *name, const struct summary *s, const struct summary_row *r)
 {
-	return row->sum.longest_s > 0 ? change_longest(&row->sum) : NAN;
+	const struct line l = summary_line(s, r);
+
+	return column_named(name, strlen(name))->value(&l);
 }
 
 static double seconds_of(int64_t us)
@@ -47,13 +52,6 @@ static const char *time_text(char buf[32], int64_t us, bool day)
 
 	if (!us || !localtime_r(&t, &tm) || !strftime(buf, 32, day ? "%F %T" : "%T", &tm))
 		strcpy(buf, "-");
-	return buf;
-}
-
-static const char *marked(char buf[UNIT_MAX + 1], const char *value, bool estimated)
-{
-	snprintf(buf, UNIT_MAX + 1, "%s%s",
-		 estimated && strcmp(value, "0") != 0 && *value != '-' ? "~" : "", value);
 	return buf;
 }
 
@@ -79,42 +77,37 @@ static void text_missed(FILE *out, const struct summary *s)
 static void text_head(FILE *out, const struct summary *s, const char *title)
 {
 	char clean[LABEL_MAX], from[32], until[32], span[UNIT_MAX], lost[UNIT_MAX],
-	    lost_marked[UNIT_MAX + 1], acquired[UNIT_MAX];
+	    lost_marked[CELL_MAX], acquired[UNIT_MAX];
 
 	unit_clean(clean, sizeof(clean), title, 0);
 	fprintf(out, "o2top  %s  %s to %s  %zu frame%s, %s\n", clean,
 		time_text(from, s->from_us, true), time_text(until, s->until_us, true), s->frames,
 		s->frames == 1 ? "" : "s", unit_seconds(span, s->span_s));
-	fprintf(
-	    out, "lost %s   at most %u waiting   %s acquisitions   %zu rows\n",
-	    marked(lost_marked, unit_seconds(lost, s->total.lost_s), change_estimated(&s->total)),
-	    s->total.waiting, unit_count(acquired, (double)s->total.acquired), s->n);
+	fprintf(out, "lost %s   at most %u waiting   %s acquisitions   %zu rows\n",
+		column_mark(lost_marked, unit_seconds(lost, s->total.lost_s),
+			    change_estimated(&s->total)),
+		s->total.waiting, unit_count(acquired, (double)s->total.acquired), s->n);
 	text_missed(out, s);
 }
 
 static void text_row(FILE *out, const struct summary *s, const struct summary_row *r,
 		     const struct model *m, const struct view_options *o)
 {
-	bool estimated = change_estimated(&r->row.sum),
-	     days = s->until_us - s->from_us > 86400000000;
-	char a[UNIT_MAX], b[UNIT_MAX + 1], first[32], last[32], raw[LABEL_MAX], clean[LABEL_MAX];
+	const struct line l = summary_line(s, r);
+	bool days = s->until_us - s->from_us > 86400000000;
+	char a[UNIT_MAX], b[CELL_MAX], first[32], last[32], raw[LABEL_MAX], clean[LABEL_MAX];
 	int width = o->columns - BEFORE_LABEL - (days ? 22 : 0);
 
 	fprintf(out, "%s%3u", r->row.hot ? "*" : " ", r->row.rank);
-	fprintf(out, " %8s", marked(b, unit_seconds(a, r->row.sum.lost_s), estimated));
-	fprintf(out, " %5s %5u %4u", unit_share(a, share_of(s, &r->row)), r->hot_frames,
-		r->row.sum.waiting);
-	fprintf(out, " %8s",
-		marked(b, unit_seconds(a, summary_longest(&r->row)), r->row.sum.estimated_longest));
-	fprintf(out, " %8s", marked(b, unit_seconds(a, row_mean(&r->row)), estimated));
-	fprintf(out, " %5s", unit_count(a, (double)r->row.sum.acquired));
-	fprintf(out, " %4s", unit_share(a, row_hit_ratio(&r->row)));
+	fprintf(out, " %8s", column_mark(b, unit_seconds(a, l.lost), change_estimated(l.sum)));
+	fprintf(out, " %5s %5u %4u", column_cell("share", &l, b), r->hot_frames, l.sum->waiting);
+	fprintf(out, " %8s", column_cell("longest", &l, b));
+	fprintf(out, " %8s", column_cell("mean", &l, b));
+	fprintf(out, " %5s", unit_count(a, (double)l.sum->acquired));
+	fprintf(out, " %4s", column_cell("hit", &l, b));
 	fprintf(out, " %*s %*s", days ? 19 : 8, time_text(first, r->first_us, days), days ? 19 : 8,
 		time_text(last, r->last_us, days));
-	row_label(m, &r->row, true, raw, sizeof(raw) - 1);
-	if (r->row.path && r->row.kind == DT_DIR && *raw && raw[strlen(raw) - 1] != '/' &&
-	    strlen(raw) + 2 < sizeof(raw))
-		strcat(raw, "/");
+	row_label_slash(m, &r->row, true, raw, sizeof(raw));
 	unit_clean(clean, sizeof(clean), raw, width >= 16 ? width : 0);
 	fprintf(out, "  %s\n", clean);
 }
@@ -173,7 +166,7 @@ static json_t *summary_object(const struct summary *s, const struct summary_row 
 	json_object_set_new(o, "label", json_text_of(label));
 	json_object_set_new(o, "size",
 			    r->row.size == UINT64_MAX ? json_null() : json_whole(r->row.size));
-	json_object_set_new(o, "share", json_number_of(share_of(s, &r->row)));
+	json_object_set_new(o, "share", json_number_of(summary_value("share", s, r)));
 	json_object_set_new(o, "wait_s_per_s", json_number_of(r->row.lost_per_s));
 	json_object_set_new(o, "peak_wait_s_per_s", json_number_of(r->peak_per_s));
 	json_object_set_new(o, "mean_wait_s", json_number_of(row_mean(&r->row)));
@@ -237,10 +230,10 @@ static void csv_row(FILE *out, const struct summary *s, const struct summary_row
 	csv_text(out, row_kind(&r->row), raw);
 	csv_number(out, c->lost_s);
 	csv_whole(out, change_estimated(c), true);
-	csv_number(out, share_of(s, &r->row));
+	csv_number(out, summary_value("share", s, r));
 	csv_whole(out, r->hot_frames, true);
 	csv_whole(out, c->waiting, true);
-	csv_number(out, summary_longest(&r->row));
+	csv_number(out, c->longest_s > 0 ? change_longest(c) : NAN);
 	csv_number(out, row_mean(&r->row));
 	csv_whole(out, c->acquired, true);
 	csv_number(out, row_hit_ratio(&r->row));

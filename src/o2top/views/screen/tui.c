@@ -106,14 +106,15 @@ static void set_columns(struct ui *ui)
 {
 	const char *names = ui->setup->columns;
 
-	for (size_t i = 0; !names && i < tui_n_columns; i++)
-		ui->columns[ui->n_columns++] = (int)i;
-	while (names && *names && ui->n_columns < COLUMNS_MAX) {
+	for (size_t i = 0; !names && i < COLUMNS; i++)
+		if (columns[i].name)
+			ui->columns[ui->n_columns++] = (int)i;
+	while (names && *names && ui->n_columns < COLUMNS) {
 		size_t len = strcspn(names, " ,\t");
-		int column = len ? column_named(names, len) : -1;
+		const struct column *c = len ? column_named(names, len) : NULL;
 
-		if (column >= 0)
-			ui->columns[ui->n_columns++] = column;
+		if (c)
+			ui->columns[ui->n_columns++] = (int)(c - columns);
 		names += len;
 		names += strspn(names, " ,\t");
 	}

@@ -37,9 +37,5 @@ struct tui_setup {
 int tui_run(const struct tui_setup *setup);
 /* Returns whether terminfo knows the terminal of standard output by the name in TERM. */
 bool tui_knows_terminal(void);
-/* Returns NULL if each name in the list is a column, otherwise the part that is wrong. */
-const char *tui_check_columns(const char *names);
-/* Writes each column with its meaning. */
-void tui_list_columns(FILE *out);
 
 #endif

@@ -78,7 +78,7 @@ static bool draw_who(struct pane *p, const struct row *row)
 				for (; n--; h++) {
 					if (h->waits != waits || !h->pid)
 						continue;
-					process_text(p->ui, member, h, text, sizeof(text));
+					process_text(&p->ui->shot->model, member, h, text);
 					pane_line(p, 2, waits ? ROLE_HOT : ROLE_PLAIN, text);
 					any = true;
 				}

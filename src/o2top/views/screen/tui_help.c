@@ -47,11 +47,12 @@ static const char *help_line(help_keys *key_line, unsigned nth, char *buf, size_
 	if (nth < N_SIGNS)
 		return signs[nth];
 	nth -= N_SIGNS;
-	if (nth < tui_n_columns) {
-		snprintf(buf, size, "   %-8s %s", tui_columns[nth].title, tui_columns[nth].about);
+	for (const struct column *c = columns; c < columns + COLUMNS; c++) {
+		if (!c->name || nth--)
+			continue;
+		snprintf(buf, size, "   %-8s %s", c->title, c->about);
 		return buf;
 	}
-	nth -= (unsigned)tui_n_columns;
 	return nth < N_FORMS ? forms[nth] : NULL;
 }
 

@@ -13,7 +13,7 @@
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
  *	tui_items.c  a line of the table
  *	tui_nodes.c  the lines of the view by node
- *	tui_cells.c  the table's columns
+ *	tui_cells.c  the cells of a line, and the columns that fit
  *	tui_head.c, tui_rows.c, tui_node_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of these parts
  *	tui_known.c  the check that this terminal can show a screen
@@ -25,6 +25,7 @@
 #ifndef O2TOP_TUI_IMPL_H
 #define O2TOP_TUI_IMPL_H
 
+#include "o2top/views/columns.h"
 #include "o2top/views/sort.h"
 #include "o2top/views/view.h"
 #include "tui.h"
@@ -80,7 +81,7 @@ struct list {
 enum path_style { PATH_FULL, PATH_NAME, PATH_INODE, PATH_STYLES };
 
 enum { NAME_MAX_TEXT = 1200 };
-enum { PROMPT_MAX = 256, COLUMNS_MAX = 16 };
+enum { PROMPT_MAX = 256 };
 
 enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_TIME, PROMPT_SAVE };
 
@@ -103,11 +104,11 @@ struct ui {
 	char filter[PROMPT_MAX], search[PROMPT_MAX];
 	struct item_key *open;
 	size_t n_open;
-	int columns[COLUMNS_MAX];
+	int columns[COLUMNS];
 	size_t n_columns;
-	int widths[COLUMNS_MAX]; /* of tui_columns[] in this frame */
-	float trend_most;        /* the scale of TREND; 0: each row's own highest */
-	int fs_saves;            /* columns by which labels beside FS are shorter */
+	int widths[COLUMNS]; /* of columns[] in this frame */
+	float trend_most;    /* the scale of TREND; 0: each row's own highest */
+	int fs_saves;        /* columns by which labels beside FS are shorter */
 	/* the user's place in the table */
 	size_t cursor, top;
 	bool following; /* the cursor stays with its row, not at its place */
@@ -121,7 +122,7 @@ struct ui {
 	int header_row, table_row, table_rows;
 	struct {
 		int from, to, column;
-	} titles[COLUMNS_MAX];
+	} titles[COLUMNS];
 	size_t n_titles;
 };
 
@@ -181,31 +182,14 @@ const char *item_text(const struct ui *ui, uint32_t row, enum about about, char 
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
 
 /* tui_cells.c */
-enum { CELL_MAX = 64 };
-struct cell_line {
-	const struct snapshot *shot;
-	const struct change *sum;
-	double lost_per_s, acquired_per_s;
-	const struct row *row; /* NULL: no trend, hit ratio, size and nodes */
-	const struct row *of;  /* a row of the same file system, or NULL */
-	float trend_most;      /* the scale of TREND; 0: the row's own highest */
-	bool ascii;
-};
 struct cell {
 	char text[CELL_MAX];
-	enum role role; /* draw_cells() sets the line's role before fill() */
+	enum role role; /* the caller sets the line's role before cell_fill() */
 };
-struct column {
-	const char *name, *title, *about;
-	enum sort_key sort;
-	int width;
-	int worth; /* without room, the column with the least worth goes first */
-	bool left;
-	void (*fill)(struct cell *cell, const struct cell_line *line);
-};
-extern const struct column tui_columns[];
-extern const size_t tui_n_columns;
-int column_named(const char *name, size_t len);
+void cell_fill(struct cell *cell, const struct column *c, const struct line *l);
+/* Returns a line of the frame on the screen. */
+struct line cell_line(const struct ui *ui, const struct change *sum, double lost_per_s,
+		      double acquired_per_s);
 /* Sets ui->widths by the content of the list. */
 void columns_measure(struct ui *ui);
 /* Writes the columns that fit into this width, in order. Returns their number. */
@@ -225,9 +209,6 @@ void draw_titles(struct ui *ui, int y, int width);
 void draw_item(const struct ui *ui, int y, int width, const struct item *item, bool selected);
 /* Writes the use of a lock, such as "wrote and read, waits to write". */
 void node_use(const struct change *c, char *buf, size_t size);
-/* Writes text such as "node1: pid 1770 cp waits for SH since 6.01 s". */
-void process_text(const struct ui *ui, const struct member *member, const struct holder *h,
-		  char *buf, size_t size);
 /* Returns the mark before a text, and sets the role. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role);
 

@@ -438,7 +438,7 @@ static void click_title(struct ui *ui, int x)
 {
 	for (size_t i = 0; i < ui->n_titles; i++) {
 		const int column = ui->titles[i].column;
-		const enum sort_key key = column < 0 ? SORT_NAME : tui_columns[column].sort;
+		const enum sort_key key = column < 0 ? SORT_NAME : columns[column].sort;
 
 		if (x < ui->titles[i].from || x >= ui->titles[i].to)
 			continue;

@@ -29,13 +29,8 @@ void item_label(const struct ui *ui, const struct row *row, bool name, char *buf
 
 	if (ui->paths == PATH_INODE)
 		plain.path = NULL;
-	row_label(m, &plain, true, buf, size - 1);
-	if (!plain.path)
-		return;
-	n = strlen(buf);
-	if (row->kind == DT_DIR && n && buf[n - 1] != '/')
-		strcpy(buf + n, "/");
-	if (!name && ui->paths != PATH_NAME)
+	row_label_slash(m, &plain, true, buf, size);
+	if (!plain.path || (!name && ui->paths != PATH_NAME))
 		return;
 	n = strlen(buf);
 	if (n > 1 && buf[n - 1] == '/')

@@ -9,25 +9,6 @@
 #include <curses.h>
 #include <stdio.h>
 
-/* A letter chooses a column. The letter r reverses, so no column has r. */
-static const struct {
-	char letter;
-	const char *about;
-} lines[SORT_KEYS] = {
-    [SORT_LOST] = {'l', "time lost per second"},
-    [SORT_WAITING] = {'w', "waits in progress"},
-    [SORT_AGE] = {'a', "age of the oldest wait in progress"},
-    [SORT_MEAN] = {'m', "time lost per acquisition"},
-    [SORT_LONGEST] = {'g', "longest wait"},
-    [SORT_ACQUIRED] = {'c', "acquisitions per second"},
-    [SORT_HIT] = {'h', "acquisitions without a request to the DLM, the fewest first"},
-    [SORT_WRITERS] = {'t', "nodes that wrote"},
-    [SORT_READERS] = {'d', "nodes that read"},
-    [SORT_SIZE] = {'s', "size of the file"},
-    [SORT_INODE] = {'i', "inode number, the smallest first"},
-    [SORT_NAME] = {'p', "path, in the order of the letters"},
-};
-
 void sort_by(struct ui *ui, enum sort_key key, bool reversed)
 {
 	ui->sort = key;
@@ -78,7 +59,7 @@ void menu_key(struct ui *ui, int key)
 		return;
 	default:
 		for (int i = 0; i < SORT_KEYS; i++)
-			if (lines[i].letter == key) {
+			if (sort_abouts[i].letter == key) {
 				ui->menu_at = i;
 				menu_choose(ui, false);
 				return;
@@ -101,7 +82,8 @@ void draw_menu(const struct ui *ui, int height, int width)
 		if (i == ui->menu_at)
 			screen_fill(y, 0, width, ROLE_SELECTED);
 		screen_format(y, 0, width, role, "%s%s %c  %-9s %s%s", i == ui->menu_at ? ">" : " ",
-			      now ? "*" : " ", lines[i].letter, sort_key_names[i], lines[i].about,
+			      now ? "*" : " ", sort_abouts[i].letter, sort_key_names[i],
+			      sort_abouts[i].about,
 			      now ? ui->reversed ? " (now, reversed)" : " (now)" : "");
 	}
 	screen_put(height - 1, 0, width, ROLE_KEY,

@@ -25,8 +25,8 @@ void draw_node_titles(struct ui *ui, int y, int width)
 	int x = FIRST_CELL;
 
 	for (size_t i = 0; i < N_CELLS; i++) {
-		const int column = column_named(cells[i], strlen(cells[i]));
-		const struct column *c = &tui_columns[column];
+		const struct column *c = column_named(cells[i], strlen(cells[i]));
+		const int column = (int)(c - columns);
 		const bool sorted = c->sort == ui->sort;
 		char title[32];
 
@@ -52,19 +52,20 @@ void draw_node_titles(struct ui *ui, int y, int width)
  * the column after the cells.
  */
 static int draw_node_cells(const struct ui *ui, int y, int width, enum role role,
-			   const struct cell_line *line, bool absent)
+			   const struct line *line, bool absent)
 {
 	int x = FIRST_CELL;
 
 	for (size_t i = 0; i < N_CELLS; i++) {
-		const int column = column_named(cells[i], strlen(cells[i]));
+		const struct column *c = column_named(cells[i], strlen(cells[i]));
+		const int width_of = ui->widths[c - columns];
 		struct cell cell = {.role = role};
 
-		tui_columns[column].fill(&cell, line);
+		cell_fill(&cell, c, line);
 		if (absent)
 			strcpy(cell.text, "-");
-		screen_format(y, x, width, cell.role, "%*s", ui->widths[column], cell.text);
-		x += ui->widths[column] + 1;
+		screen_format(y, x, width, cell.role, "%*s", width_of, cell.text);
+		x += width_of + 1;
 	}
 	return x;
 }
@@ -73,10 +74,8 @@ void draw_node_line(const struct ui *ui, int y, int width, const struct item *it
 {
 	const struct node_line *n = &ui->list.nodes[item->row];
 	const struct node *node = nodes_node(ui, item);
-	const struct cell_line line = {.shot = ui->shot,
-				       .sum = &n->sum,
-				       .lost_per_s = n->lost_per_s,
-				       .acquired_per_s = change_rate(&n->sum, node->frame_s)};
+	const struct line line =
+	    cell_line(ui, &n->sum, n->lost_per_s, change_rate(&n->sum, node->frame_s));
 	const bool bad = node->state != NODE_OK;
 	enum role role = selected         ? ROLE_SELECTED
 			 : bad            ? ROLE_BAD
@@ -104,11 +103,9 @@ void draw_node_row(const struct ui *ui, int y, int width, const struct item *ite
 {
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct row_node *n = &row->nodes[item->at];
-	const struct cell_line line = {
-	    .shot = ui->shot,
-	    .sum = &n->sum,
-	    .lost_per_s = n->lost_per_s,
-	    .acquired_per_s = change_rate(&n->sum, ui->shot->model.nodes[n->node].frame_s)};
+	const struct line line =
+	    cell_line(ui, &n->sum, n->lost_per_s,
+		      change_rate(&n->sum, ui->shot->model.nodes[n->node].frame_s));
 	enum role role = selected ? ROLE_SELECTED : n->sum.waiting ? ROLE_HOT : ROLE_PLAIN;
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
 	int x = draw_node_cells(ui, y, width, role, &line, false);

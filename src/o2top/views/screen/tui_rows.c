@@ -13,8 +13,8 @@
 
 void draw_titles(struct ui *ui, int y, int width)
 {
-	int columns[COLUMNS_MAX], x = 6;
-	size_t n = columns_fit(ui, width, columns);
+	int fit[COLUMNS], x = 6;
+	size_t n = columns_fit(ui, width, fit);
 
 	screen_fill(y, 0, width, ROLE_COLUMNS);
 	screen_put(y, 4, width, ROLE_COLUMNS, "#");
@@ -25,8 +25,8 @@ void draw_titles(struct ui *ui, int y, int width)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct column *c = &tui_columns[columns[i]];
-		const int wide = ui->widths[columns[i]];
+		const struct column *c = &columns[fit[i]];
+		const int wide = ui->widths[fit[i]];
 		bool sorted = c->sort == ui->sort && (i == 0 || c->sort != SORT_LOST);
 		char title[32];
 		int pad;
@@ -35,7 +35,7 @@ void draw_titles(struct ui *ui, int y, int width)
 		pad = c->left ? 0 : wide - (int)strlen(title);
 		ui->titles[ui->n_titles].from = x;
 		ui->titles[ui->n_titles].to = x + wide;
-		ui->titles[ui->n_titles++].column = columns[i];
+		ui->titles[ui->n_titles++].column = fit[i];
 		screen_put(y, x + (pad > 0 ? pad : 0), x + wide,
 			   sorted ? ROLE_SORTED : ROLE_COLUMNS, title);
 		x += wide + 1;
@@ -49,18 +49,18 @@ void draw_titles(struct ui *ui, int y, int width)
 
 /* Draws the cells. Returns the column where the label begins. */
 static int draw_cells(const struct ui *ui, int y, int width, enum role role,
-		      const struct cell_line *line)
+		      const struct line *line)
 {
-	int columns[COLUMNS_MAX], x = 6;
-	size_t n = columns_fit(ui, width, columns);
+	int fit[COLUMNS], x = 6;
+	size_t n = columns_fit(ui, width, fit);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct column *c = &tui_columns[columns[i]];
-		const int wide = ui->widths[columns[i]];
+		const struct column *c = &columns[fit[i]];
+		const int wide = ui->widths[fit[i]];
 		struct cell cell = {.role = role};
 		int pad;
 
-		c->fill(&cell, line);
+		cell_fill(&cell, c, line);
 		/* at the cursor all cells have one role, except a long wait */
 		if (role == ROLE_SELECTED && cell.role != ROLE_LONG)
 			cell.role = role;
@@ -111,18 +111,15 @@ static void draw_label(const struct ui *ui, int y, int x, int width, enum role r
 static void draw_row(const struct ui *ui, int y, int width, const struct item *item, bool selected)
 {
 	const struct row *row = &ui->shot->group.rows[item->row];
-	struct cell_line line = {.shot = ui->shot,
-				 .sum = &row->sum,
-				 .lost_per_s = row->lost_per_s,
-				 .acquired_per_s = row_acquired_per_s(&ui->shot->model, row),
-				 .row = row,
-				 .of = row,
-				 .trend_most = ui->trend_most,
-				 .ascii = ui->setup->view->ascii};
+	struct line line =
+	    cell_line(ui, &row->sum, row->lost_per_s, row_acquired_per_s(&ui->shot->model, row));
 	enum role role = selected ? ROLE_SELECTED : row->hot ? ROLE_HOT : ROLE_PLAIN;
 	char rank[16];
 	int x;
 
+	line.row = line.of = row;
+	line.trend_most = ui->trend_most;
+	line.ascii = ui->setup->view->ascii;
 	/* the rank has room for three digits: 12345 is 12k */
 	snprintf(rank, sizeof(rank), row->rank < 1000 ? "%u" : "%uk",
 		 row->rank < 1000 ? row->rank : row->rank / 1000);
@@ -137,15 +134,12 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 {
 	const struct directory *d = &ui->list.directories.list[item->row];
 	const struct row *first = &ui->shot->group.rows[ui->list.directories.order[d->first]];
-	struct cell_line line = {.shot = ui->shot,
-				 .sum = &d->sum,
-				 .of = *d->path ? first : NULL,
-				 .lost_per_s = d->lost_per_s,
-				 .acquired_per_s = d->acquired_per_s};
+	struct line line = cell_line(ui, &d->sum, d->lost_per_s, d->acquired_per_s);
 	enum role role = selected ? ROLE_SELECTED : d->n_hot ? ROLE_HOT : ROLE_PLAIN;
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
 	int x;
 
+	line.of = *d->path ? first : NULL;
 	screen_format(y, 1, 6, role, "%s%3u%s", d->n_hot ? "*" : " ", item->row + 1,
 		      item_is_open(ui, item) ? "-" : "+");
 	x = draw_cells(ui, y, width, role, &line);
@@ -174,10 +168,8 @@ static void draw_node(const struct ui *ui, int y, int width, const struct item *
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct row_node *n = &row->nodes[item->at];
 	const struct node *node = &ui->shot->model.nodes[n->node];
-	struct cell_line line = {.shot = ui->shot,
-				 .sum = &n->sum,
-				 .lost_per_s = n->lost_per_s,
-				 .acquired_per_s = change_rate(&n->sum, node->frame_s)};
+	struct line line =
+	    cell_line(ui, &n->sum, n->lost_per_s, change_rate(&n->sum, node->frame_s));
 	enum role role = selected ? ROLE_SELECTED : n->sum.waiting ? ROLE_HOT : ROLE_PLAIN;
 	char name[NAME_MAX_TEXT], use[80];
 	int x = draw_cells(ui, y, width, role, &line) + 2 * (item->depth - 1);
@@ -193,10 +185,7 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 	const struct row *row = &ui->shot->group.rows[item->row];
 	const struct lockset *set = &row->locksets[item->at];
 	const struct source *source = ui->shot->model.spaces[row->space].source;
-	struct cell_line line = {.shot = ui->shot,
-				 .sum = &set->sum,
-				 .lost_per_s = set->lost_per_s,
-				 .acquired_per_s = set->acquired_per_s};
+	struct line line = cell_line(ui, &set->sum, set->lost_per_s, set->acquired_per_s);
 	enum role role = selected ? ROLE_SELECTED : ROLE_PLAIN;
 	char name[64], nodes[NAME_MAX_TEXT] = "", node[NAME_MAX_TEXT];
 	size_t n = 0;
@@ -214,38 +203,16 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 	screen_format(y, x + 2, width, selected ? role : ROLE_FAINT, "%s", name);
 }
 
-void process_text(const struct ui *ui, const struct member *member, const struct holder *h,
-		  char *buf, size_t size)
-{
-	const struct node *node = &ui->shot->model.nodes[member->node];
-	char name[256], comm[4 * sizeof(h->comm) + 16], who[160], age[UNIT_RANGE_MAX],
-	    waits[UNIT_RANGE_MAX + 16] = "waits for";
-	double least, most;
-
-	unit_clean(name, sizeof(name), node->name, 0);
-	unit_clean(comm, sizeof(comm), h->comm, 0);
-	if (h->pid)
-		snprintf(who, sizeof(who), "pid %lld %s", (long long)h->pid, comm);
-	else
-		snprintf(who, sizeof(who), "an unnamed process");
-	if (h->waits) {
-		holder_age(h, node_when(node, 1)->mono_us, &least, &most);
-		snprintf(waits, sizeof(waits), "waits %s for", unit_range(age, least, most));
-	}
-	snprintf(buf, size, "%s: %s %s %s", name, who, h->waits ? waits : "holds",
-		 holder_modes[h->state]);
-}
-
 static void draw_process(const struct ui *ui, int y, int width, const struct item *item,
 			 bool selected)
 {
 	const struct member *member = &ui->shot->group.members[item->at];
 	uint32_t n;
 	const struct holder *h = snapshot_holders(ui->shot, member, &n) + item->nth;
-	char text[512];
+	char text[PROCESS_TEXT_MAX];
 	int x = 8;
 
-	process_text(ui, member, h, text, sizeof(text));
+	process_text(&ui->shot->model, member, h, text);
 	screen_format(y, x, width,
 		      selected   ? ROLE_SELECTED
 		      : h->waits ? ROLE_HOT
