@@ -5,7 +5,7 @@ _o2top()
 	local cur prev words cword
 	local columns='lost share trend waiting age mean longest acquired hit writers readers size fs'
 	local keys='lost waiting age mean longest acquired hit writers readers size inode name'
-	local types='META RW OPEN FLOCK DENTRY SUPER RENAME QUOTA NFSSYNC INODE RGRP IOPEN'
+	local types='META RW OPEN FLOCK PLOCK DENTRY SUPER RENAME QUOTA NFSSYNC INODE RGRP IOPEN'
 
 	COMPREPLY=()
 	cur=${COMP_WORDS[COMP_CWORD]}

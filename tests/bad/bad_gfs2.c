@@ -191,7 +191,7 @@ static void means_from_end_to_end(void **state)
 }
 
 /*
- * The row of an inode includes its iopen glock and its flock. Resource groups, quota and so on have
+ * The row of an inode includes its iopen glock, its flock and its fcntl locks. Resource groups, quota and so on have
  * rows of their own.
  */
 static void types_of_glocks(void **state)
@@ -203,8 +203,8 @@ static void types_of_glocks(void **state)
 		for (int type = 0; type <= 9; type++)
 			scene_stats(s, t, "node1", type, 0x200, 1000, 100, 500 + (unsigned)t);
 	scene_json(s);
-	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 3);
-	assert_int_equal(json_array_size(json_object_get(row_of(frame(s, 0), 512), "locks")), 3);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 4);
+	assert_int_equal(json_array_size(json_object_get(row_of(frame(s, 0), 512), "locks")), 4);
 	assert_string_equal(word(row_of_kind(frame(s, 0), "resource groups"), "section"), "system");
 	assert_true(is_null(row_of_kind(frame(s, 0), "quota"), "ino"));
 }

@@ -77,11 +77,11 @@ def test_the_page_names_each_file_that_o2top_opens(folder):
     with open(log, encoding="utf-8", errors="replace") as f:
         opened = set(re.findall(r'"ocfs2-hang/t\d+/node\d+/([^"]+)"', f.read()))
     listed = page().split("# A FOLDER OF SAMPLES")[1].split("```")[1]
-    names = {re.sub(r"^.*_all$", "dlm_all", os.path.basename(p)) for p in opened if "/" in p or "." not in p}
+    names = {re.sub(r"^.*_(all|plocks)$", r"dlm_\1", os.path.basename(p)) for p in opened if "/" in p or "." not in p}
     names -= {"ocfs2", "gfs2", "glock"}  # these folders are listed
     assert len(names) >= 12, names
     for name in names:
-        word = "LOCKSPACE_all" if name == "dlm_all" else name
+        word = {"dlm_all": "LOCKSPACE_all", "dlm_plocks": "LOCKSPACE_plocks"}.get(name, name)
         assert re.search(rf"/{word}\b", listed), f"{name} is not in the list"
 
 

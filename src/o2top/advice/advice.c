@@ -235,71 +235,48 @@ static void say_hung(const struct facts *f, char *buf, size_t size)
 		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
 }
 
-static bool is_flock(const struct facts *f, const struct lockset *set)
-{
-	const struct source *source = f->m->spaces[f->row->space].source;
-
-	return strcmp(source->type_name(set->members[0].lock->id.type), "FLOCK") == 0;
-}
-
-/*
- * Returns whether flock(2) lost nearly all the time. The modes of the inode's other locks do not
- * explain such a row.
- */
 static bool flocks(const struct facts *f)
 {
-	double lost = 0;
-	unsigned waiting = 0;
-
-	for (uint32_t i = 0; i < f->row->n_locksets; i++) {
-		const struct lockset *set = &f->row->locksets[i];
-
-		if (!is_flock(f, set))
-			continue;
-		lost += set->sum.lost_s;
-		waiting += set->sum.waiting;
-	}
-	if (f->fs == FS_GLOCK)
-		return false;
-	return f->row->sum.lost_s > 0 ? lost >= 0.8 * f->row->sum.lost_s
-				      : waiting && waiting == f->row->sum.waiting;
-}
-
-/* Returns whether a node lost time to flocks of the row, or waits for one. */
-static bool waits_for_flock(const struct facts *f, uint32_t node)
-{
-	for (uint32_t i = 0; i < f->row->n_locksets; i++) {
-		const struct lockset *set = &f->row->locksets[i];
-
-		for (uint32_t j = 0; j < set->n_members && is_flock(f, set); j++) {
-			const struct change *c = set->members[j].change;
-
-			if (set->members[j].node == node && (c->lost_s > 0 || c->waiting))
-				return true;
-		}
-	}
-	return false;
+	return f->fs != FS_GLOCK && mostly_of_type(f->m, f->row, "FLOCK");
 }
 
 static void say_flocks(const struct facts *f, char *buf, size_t size)
 {
 	char names[160];
-	struct name_list list = {.buf = names, .size = sizeof(names)};
+	unsigned n;
 
 	/* the line names a holder */
 	if (named_blocker(f) && f->waiting) {
 		say_hangs(f, buf, size);
 		return;
 	}
-	for (uint32_t i = 0; i < f->row->n_nodes; i++)
-		list.total += waits_for_flock(f, f->row->nodes[i].node);
-	for (uint32_t i = 0; i < f->row->n_nodes; i++)
-		if (waits_for_flock(f, f->row->nodes[i].node))
-			name_list_add(&list, f->m->nodes[f->row->nodes[i].node].name);
+	n = name_waiters(f->m, f->row, "FLOCK", names, sizeof(names));
 	snprintf(buf, size,
 		 "%s %s for flock(2) on it: hold the flock for a shorter time, or take it less "
 		 "often",
-		 names, verb(list.total, "waits", "wait"));
+		 names, verb(n, "waits", "wait"));
+}
+
+static bool fcntl_locks(const struct facts *f)
+{
+	return f->fs != FS_GLOCK && mostly_of_type(f->m, f->row, "PLOCK");
+}
+
+static bool fcntl_held(const struct facts *f)
+{
+	return named_blocker(f) && f->waiting && f->row->root.pid && fcntl_locks(f);
+}
+
+static void say_fcntl_held(const struct facts *f, char *buf, size_t size)
+{
+	char waits[192];
+
+	fcntl_held_advice(f->m, f->row, waits_text(f, waits, sizeof(waits)), buf, size);
+}
+
+static void say_fcntl_locks(const struct facts *f, char *buf, size_t size)
+{
+	fcntl_advice(f->m, f->row, buf, size);
 }
 
 static bool rename_lock(const struct facts *f)
@@ -502,6 +479,8 @@ static const struct {
     {"DEADLOCK", deadlock, say_deadlock},
     {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
     {"SELF_DEADLOCK", self_deadlock, say_self_deadlock},
+    {"FCNTL_HELD", fcntl_held, say_fcntl_held},
+    {"HOT_FCNTL", fcntl_locks, say_fcntl_locks},
     {"KERNEL_LOCK", kernel_lock, say_kernel_lock},
     {"SQLITE", sqlite, say_sqlite},
     {"WAIT_HANGS", hangs, say_hangs},

@@ -64,6 +64,20 @@ bool any_node_fails(const struct model *m, const struct row *row);
 /* Returns whether a node is a process of libglock that is stopped or hangs. */
 bool node_stuck(const struct model *m, const struct node *node);
 
+/* Returns whether Locks of one type lost nearly all the time of a row. */
+bool mostly_of_type(const struct model *m, const struct row *row, const char *type);
+/* Lists the nodes that lost time to Locks of a type of the row, or wait for one. */
+unsigned name_waiters(const struct model *m, const struct row *row, const char *type, char *buf,
+		      size_t size);
+
+/* ---- fcntl.c: waits for fcntl(2) locks of dlm_controld. */
+
+/* Writes what to do about the process that the row's sentence names. */
+void fcntl_held_advice(const struct model *m, const struct row *row, const char *waits, char *buf,
+		       size_t size);
+/* Writes what to do about many locks, none of which is held for long. */
+void fcntl_advice(const struct model *m, const struct row *row, char *buf, size_t size);
+
 /* ---- kernel_locks.c ---- */
 
 /* Returns whether only the kernel takes this row's lock, as for a journal or the orphan scan. */

@@ -119,10 +119,13 @@ bool deadlock_in_kernel(const struct model *m, const struct row *row)
 
 	if (m->spaces[row->space].fs == FS_GLOCK)
 		return false;
-	for (uint32_t i = 0; i < row->n_locksets; i++)
+	/* programs take these, and the kernel all others */
+	for (uint32_t i = 0; i < row->n_locksets; i++) {
+		const char *type = source->type_name(row->locksets[i].members[0].lock->id.type);
+
 		if (row->locksets[i].sum.waiting &&
-		    strcmp(source->type_name(row->locksets[i].members[0].lock->id.type), "FLOCK") ==
-			0)
+		    (strcmp(type, "FLOCK") == 0 || strcmp(type, "PLOCK") == 0))
 			return false;
+	}
 	return true;
 }

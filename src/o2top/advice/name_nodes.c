@@ -4,6 +4,7 @@
  */
 #include "advice_impl.h"
 
+#include "o2top/model/source.h"
 #include "o2top/rank/rank.h"
 
 #include <stdio.h>
@@ -160,4 +161,61 @@ void name_back(const struct model *m, const struct row *row, char *buf, size_t s
 	for (size_t i = 0; i < m->n_nodes; i++)
 		if (may_be_cause(m, row, i))
 			name_list_add(&list, m->nodes[i].name);
+}
+
+/* ---- Locks of one type --------------------------------------------------------------------- */
+
+static bool is_of_type(const struct model *m, const struct row *row, const struct lockset *set,
+		       const char *type)
+{
+	const struct source *source = m->spaces[row->space].source;
+
+	return strcmp(source->type_name(set->members[0].lock->id.type), type) == 0;
+}
+
+/* The modes of the inode's other locks do not explain such a row. */
+bool mostly_of_type(const struct model *m, const struct row *row, const char *type)
+{
+	double lost = 0;
+	unsigned waiting = 0;
+
+	for (uint32_t i = 0; i < row->n_locksets; i++) {
+		const struct lockset *set = &row->locksets[i];
+
+		if (!is_of_type(m, row, set, type))
+			continue;
+		lost += set->sum.lost_s;
+		waiting += set->sum.waiting;
+	}
+	return row->sum.lost_s > 0 ? lost >= 0.8 * row->sum.lost_s
+				   : waiting && waiting == row->sum.waiting;
+}
+
+static bool waits_for_type(const struct model *m, const struct row *row, uint32_t node,
+			   const char *type)
+{
+	for (uint32_t i = 0; i < row->n_locksets; i++) {
+		const struct lockset *set = &row->locksets[i];
+
+		for (uint32_t j = 0; j < set->n_members && is_of_type(m, row, set, type); j++) {
+			const struct change *c = set->members[j].change;
+
+			if (set->members[j].node == node && (c->lost_s > 0 || c->waiting))
+				return true;
+		}
+	}
+	return false;
+}
+
+unsigned name_waiters(const struct model *m, const struct row *row, const char *type, char *buf,
+		      size_t size)
+{
+	struct name_list list = {.buf = buf, .size = size};
+
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		list.total += waits_for_type(m, row, row->nodes[i].node, type);
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (waits_for_type(m, row, row->nodes[i].node, type))
+			name_list_add(&list, m->nodes[row->nodes[i].node].name);
+	return list.total;
 }

@@ -23,6 +23,7 @@ const char *const kind_names[WIRE_KINDS] = {
     [FILE_CONDITION] = "condition",
     [FILE_PATHS] = "paths",
     [FILE_PLOCKS] = "plocks",
+    [FILE_DLM_PLOCKS] = "dlm_plocks",
     [FILE_DAEMONS] = "daemons",
     [WIRE_MOUNTINFO] = "mountinfo",
     [WIRE_GFS2_ID] = "gfs2_id",

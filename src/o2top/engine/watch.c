@@ -20,6 +20,8 @@ int watch_sample(struct watch *w, const struct sample *sample)
 	err = plocks_read(w->model, w->collector, sample);
 	if (!err)
 		err = waits_read(w->model, w->collector, sample);
+	if (!err)
+		err = dlm_plocks_read(w->model, w->collector, sample);
 	daemons_read(w->model, w->collector, sample);
 	if (!err)
 		one_cause(w->model);

@@ -369,6 +369,7 @@ void model_free(struct model *m)
 	banners_clear(&m->banners);
 	waits_free(m->waits);
 	free(m->unprotected);
+	free(m->plocks.list);
 	free(m->nodes);
 	free(m->spaces);
 	*m = (struct model){.sources = m->sources};

@@ -14,6 +14,7 @@
 #include "o2top/collect/collect.h"
 #include "shot.h"
 #include "table.h"
+#include "waits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -220,6 +221,7 @@ struct demands {
 };
 
 extern const char *const holder_modes[]; /* by holder.state: "EX" */
+enum { HOLDER_WR = 5, HOLDER_RD };       /* of fcntl(2) locks */
 
 struct space {
 	enum fs_kind fs;
@@ -230,6 +232,7 @@ struct space {
 	bool wide;           /* inode numbers of more than 32 bits were seen */
 	bool recovering;     /* a node's files say so, in the last sample */
 	char *mount;         /* where it is mounted, or NULL */
+	uint32_t plocks_at;  /* the last sample that listed the fcntl locks of all nodes; 0 never */
 };
 
 struct node_space {
@@ -329,7 +332,8 @@ struct model {
 	struct problems problems;
 	/* The row that the user looks at. Its waits get a sentence, however short they are. */
 	struct opened_row opened;
-	struct waits *waits; /* the DLMs' facts about locks with a wait; waits.h */
+	struct waits *waits;  /* the DLMs' facts about locks with a wait; waits.h */
+	struct plocks plocks; /* fcntl locks that dlm_controld keeps; waits.h */
 	/* OCFS2: files that fcntl locks do not protect; waits.h; NULL: none was looked for */
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
+const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??", "WR", "RD"};
 
 struct node *model_node(struct model *m, const char *name)
 {

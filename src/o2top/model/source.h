@@ -89,6 +89,7 @@ struct source {
 	 * NULL: there is nothing to say.
 	 */
 	char *(*sentence)(const struct model *m, const struct row_wait *wait, struct blocker *root);
+	uint8_t plocks;     /* the type of Locks that stand for fcntl(2) locks; 0 none */
 	bool all_are_files; /* rows that are no inode are the users' objects, too */
 };
 

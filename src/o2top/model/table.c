@@ -353,24 +353,26 @@ static bool end_idle(struct table *t, struct trail *trail, uint32_t sample)
 	return false;
 }
 
+void table_late(struct table *t, struct lock *lock, uint32_t sample, double interval_s)
+{
+	struct trail *trail = table_trail(t, lock);
+	const struct change *c = table_changed(t, lock);
+
+	lock->now.lost = c && interval_s > 0 ? (float)(change_lost_inside(c) / interval_s) : 0;
+	if (!trail)
+		return;
+	trail->active_at = sample;
+	if (lock->now.sample == sample)
+		push_shot(trail, &lock->now);
+}
+
 void table_end(struct table *t, uint32_t sample, double interval_s)
 {
 	uint32_t kept = 0;
 
 	t->n_idle = 0;
-	for (uint32_t i = 0; i < t->n_active; i++) {
-		struct lock *lock = table_lock(t, t->active[i].lock);
-		struct trail *trail = table_trail(t, lock);
-
-		lock->now.lost =
-		    interval_s > 0 ? (float)(change_lost_inside(&t->active[i].change) / interval_s)
-				   : 0;
-		if (!trail)
-			continue;
-		trail->active_at = sample;
-		if (lock->now.sample == sample)
-			push_shot(trail, &lock->now);
-	}
+	for (uint32_t i = 0; i < t->n_active; i++)
+		table_late(t, table_lock(t, t->active[i].lock), sample, interval_s);
 	for (uint32_t i = 0; i < t->n_warm; i++) {
 		struct trail *trail = table_warm(t, i);
 		bool idle = trail->active_at != sample;

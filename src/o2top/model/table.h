@@ -136,6 +136,9 @@ void table_end(struct table *t, uint32_t sample, double interval_s);
 /* Corrects the time lost of a Lock that was active, after the end of the sample. */
 void table_lost(struct table *t, struct lock *lock, uint32_t sample, double interval_s);
 
+/* Does for a Lock that became active after the end of the sample what table_end() does. */
+void table_late(struct table *t, struct lock *lock, uint32_t sample, double interval_s);
+
 /* Returns the bytes in use, for the record. */
 size_t table_bytes(const struct table *t);
 

@@ -44,6 +44,26 @@ struct unprotected {
 	size_t n;
 };
 
+/* ---- fcntl(2) locks of the whole cluster, as dlm_controld of one node lists them. */
+
+struct plock {
+	uint32_t space, pid;
+	uint64_t inode, start, end, owner; /* bytes; a process's files are one owner */
+	int number;                        /* of the process's node in the DLM */
+	bool write, waits;
+	bool goes_on;   /* the list after this one has the same wait */
+	uint32_t place; /* its line: waiters stand in the order of their requests */
+	char comm[20];  /* "" not known */
+	/* of a waiter: its age at least and at most; NAN not known */
+	double least_s, most_s;
+};
+
+/* The last list of each lock space, sorted by space, inode and place. */
+struct plocks {
+	struct plock *list;
+	size_t n, room;
+};
+
 /* ---- waits.c. */
 
 /* A wait is looked into once it is this long. */

@@ -33,6 +33,12 @@ const char collect_script[] =
     "\t\tmkdir -p \"${copy%/*}\"\n"
     "\t\tcat \"$f\" >\"$copy\"\n"
     "\tdone\n"
+    "\tfor f in \"$D\"/dlm/*_all; do\n"
+    "\t\tls=${f##*/} ls=${ls%_all}\n"
+    "\t\t[ -e \"$f\" ] && PATH=$PATH:/usr/sbin timeout 2 dlm_tool plocks \"$ls\" "
+    "2>/dev/null >\"$at/dlm/${ls}_plocks\" ||\n"
+    "\t\t\trm -f \"$at/dlm/${ls}_plocks\"\n"
+    "\tdone\n"
     "\t[ $run = run2 ] || sleep \"${O2TOP_PAUSE:-5}\"\n"
     "done\n"
     "tar -C \"$to\" -czf - o2top-collect\n";

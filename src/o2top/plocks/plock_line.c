@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plock_line.c - parses "4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF", and a name behind it.
+ * plock_line.c - parses the lines of /proc/locks and of dlm_tool plocks.
  *
+ * /proc/locks has "4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF", and o2top adds a name.
+ * dlm_tool has "9288 WR 0-99 nodeid 1 pid 77 owner ffff8c0a rown 0 WAITING".
  * The kernel prints flocks, leases and waiters in the same file. These lines are skipped.
  */
 #include "plocks_read.h"
@@ -78,5 +80,53 @@ bool plock_line_parse(struct plock_line *out, const char *line, size_t len, cons
 		*wrong = "no process, file and range where a lock has them";
 	else
 		take_name(&s, out);
+	return true;
+}
+
+/* ---- dlm_tool plocks ----------------------------------------------------------------------- */
+
+/* Takes "comm 77 sqlite3", which o2top adds behind the list. */
+static bool take_comm(struct scan *s, struct dlm_plock_line *out)
+{
+	size_t n;
+
+	if (!scan_text(s, "comm ") || !scan_u32(s, &out->pid) || !scan_char(s, ' '))
+		return false;
+	n = scan_left(s);
+	n = n < sizeof(out->comm) ? n : sizeof(out->comm) - 1;
+	memcpy(out->comm, s->p, n);
+	return true;
+}
+
+bool dlm_plock_parse(struct dlm_plock_line *out, const char *line, size_t len, const char **wrong)
+{
+	struct scan s = scan_line(line, len);
+	int32_t rown;
+
+	*out = (struct dlm_plock_line){0};
+	*wrong = NULL;
+	if (take_comm(&s, out))
+		return true;
+	s = scan_line(line, len);
+	*wrong = "neither a lock of dlm_tool plocks nor a resource";
+	if (!scan_u64(&s, &out->inode) || !scan_char(&s, ' '))
+		return false;
+	/* "9288 rown 1 unused_ms 20": a file without locks, of a daemon with plock_ownership */
+	if (scan_text(&s, "rown ")) {
+		*wrong = NULL;
+		return false;
+	}
+	out->write = scan_text(&s, "WR ");
+	if ((!out->write && !scan_text(&s, "RD ")) || !scan_u64(&s, &out->start) ||
+	    !scan_char(&s, '-') || !scan_u64(&s, &out->end) || out->end < out->start ||
+	    !scan_text(&s, " nodeid ") || !scan_i32(&s, &out->number) || !scan_text(&s, " pid ") ||
+	    !scan_u32(&s, &out->pid) || !scan_text(&s, " owner ") || !scan_hex(&s, &out->owner) ||
+	    !scan_text(&s, " rown ") || !scan_i32(&s, &rown))
+		return false;
+	/* PENDING: the daemon waits for the owner of the resource */
+	out->waits = scan_text(&s, " WAITING") || scan_text(&s, " PENDING");
+	if (!scan_done(&s))
+		return false;
+	*wrong = NULL;
 	return true;
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct plock {
+struct node_plock {
 	struct plock_line line;
 	uint32_t space, node; /* the node's index in the sample */
 	bool unprotected;
@@ -31,7 +31,7 @@ struct volume {
 struct reading {
 	struct volume *volumes;
 	size_t n_volumes, room_volumes;
-	struct plock *list;
+	struct node_plock *list;
 	size_t n, room;
 	uint32_t node;
 	struct problems *problems;
@@ -93,7 +93,7 @@ static void take_volumes(struct reading *r, const struct model *m, struct collec
 static bool plocks_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	struct plock p = {.node = r->node};
+	struct node_plock p = {.node = r->node};
 	const char *wrong;
 
 	if (!plock_line_parse(&p.line, line, len, &wrong))
@@ -158,7 +158,7 @@ static void read_nodes(struct reading *r, const struct model *m, struct collecto
 /* Writers come before readers, because a warning names only some processes. */
 static int by_place(const void *a, const void *b)
 {
-	const struct plock *x = a, *y = b;
+	const struct node_plock *x = a, *y = b;
 
 	LESS_OR_MORE(x->space, y->space);
 	LESS_OR_MORE(x->line.inode, y->line.inode);
@@ -169,7 +169,7 @@ static int by_place(const void *a, const void *b)
 	return 0;
 }
 
-static bool same_inode(const struct plock *a, const struct plock *b)
+static bool same_inode(const struct node_plock *a, const struct node_plock *b)
 {
 	return a->space == b->space && a->line.inode == b->line.inode;
 }
@@ -179,9 +179,9 @@ static bool same_inode(const struct plock *a, const struct plock *b)
  * and the locks beside one for writing on another node. The ranges do not matter, because no lock
  * protects the file even if they do not overlap yet. Returns whether there are any.
  */
-static bool compare(struct plock *list, size_t n)
+static bool compare(struct node_plock *list, size_t n)
 {
-	const struct plock *writer = list; /* writers come first */
+	const struct node_plock *writer = list; /* writers come first */
 	bool others = false, writers = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -197,7 +197,7 @@ static bool compare(struct plock *list, size_t n)
 
 /* ---- what was found ------------------------------------------------------------------------ */
 
-static void add_holder(struct unprotected_file *f, const struct plock *p, const char *node)
+static void add_holder(struct unprotected_file *f, const struct node_plock *p, const char *node)
 {
 	struct unprotected_holder *h;
 
@@ -220,7 +220,7 @@ static void add_holder(struct unprotected_file *f, const struct plock *p, const 
 }
 
 /* Returns the place for a file: its own, a free one, or that of the file seen longest ago. */
-static struct unprotected_file *file_of(struct unprotected *u, const struct plock *p)
+static struct unprotected_file *file_of(struct unprotected *u, const struct node_plock *p)
 {
 	struct unprotected_file *oldest = &u->list[0];
 
@@ -234,7 +234,7 @@ static struct unprotected_file *file_of(struct unprotected *u, const struct ploc
 }
 
 static void keep_file(struct unprotected *u, const struct sample *sample, uint32_t number,
-		      const struct plock *list, size_t n)
+		      const struct node_plock *list, size_t n)
 {
 	struct unprotected_file *f = file_of(u, list);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plocks_read.h - finds the files of OCFS2 that fcntl(2) locks of several nodes do not protect.
+ * plocks_read.h - fcntl(2) locks: those of each node's kernel, and those of all nodes.
+ *
+ * OCFS2 with the stack o2cb keeps an fcntl lock to its node, so locks of several nodes protect
+ * nothing. GFS2, and OCFS2 with any other stack, give them to dlm_controld.
  */
 #ifndef O2TOP_PLOCKS_READ_H
 #define O2TOP_PLOCKS_READ_H
@@ -29,6 +32,18 @@ struct plock_line {
  */
 bool plock_line_parse(struct plock_line *out, const char *line, size_t len, const char **wrong);
 
+/* A line of dlm_tool plocks: a lock that is held or waited for, on any node. */
+struct dlm_plock_line {
+	uint64_t inode, start, end, owner;
+	uint32_t pid;
+	int32_t number; /* of the node in the DLM */
+	bool write, waits;
+	char comm[20]; /* not "": the line only names the process `pid` of the node */
+};
+
+/* Parses a line as plock_line_parse() does. */
+bool dlm_plock_parse(struct dlm_plock_line *out, const char *line, size_t len, const char **wrong);
+
 /* ---- plocks_read.c. */
 
 /*
@@ -36,5 +51,22 @@ bool plock_line_parse(struct plock_line *out, const char *line, size_t len, cons
  * 0 or -ENOMEM.
  */
 int plocks_read(struct model *m, struct collector *c, const struct sample *sample);
+
+/* ---- dlm_plocks.c. */
+
+/*
+ * Reads the fcntl locks that dlm_controld keeps, and adds those with waits to the changes of the
+ * last sample. Returns 0 or -ENOMEM.
+ */
+int dlm_plocks_read(struct model *m, struct collector *c, const struct sample *sample);
+/* Returns the locks of a file in the last list, and their number. */
+const struct plock *plocks_of(const struct model *m, uint32_t space, uint64_t inode, size_t *n);
+/* Returns whether lock `a` keeps request `b` waiting. */
+bool plock_blocks(const struct plock *a, const struct plock *b);
+
+/* ---- plock_sentence.c. */
+
+/* Makes the sentence of a wait for an fcntl lock, as struct source has it. */
+char *plock_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root);
 
 #endif

@@ -7,6 +7,7 @@
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
 #include "o2top/model/waits.h"
+#include "o2top/plocks/plocks_read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,7 @@ void explain_row(const struct model *m, struct row *row)
 {
 	/* most rows have no waiter */
 	const struct lockset *set = row->sum.waiting ? longest_wait(row) : NULL;
+	const struct source *source = m->spaces[row->space].source;
 	struct row_wait wait = {.space = row->space, .row = row->id, .set = set};
 	char label[LABEL_MAX];
 
@@ -100,5 +102,8 @@ void explain_row(const struct model *m, struct row *row)
 		find_missing(m, row);
 	row_label(m, row, true, label, sizeof(label));
 	wait.label = label;
-	row->sentence = m->spaces[row->space].source->sentence(m, &wait, &row->root);
+	if (set->members[0].lock->id.type == source->plocks)
+		row->sentence = plock_sentence(m, &wait, &row->root);
+	else
+		row->sentence = source->sentence(m, &wait, &row->root);
 }

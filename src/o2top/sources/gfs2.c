@@ -590,6 +590,7 @@ static struct row_id gfs2_row(const struct lock *lock)
 	case GFS2_INODE:
 	case GFS2_IOPEN:
 	case GFS2_FLOCK:
+	case GFS2_PLOCK: /* no glock of the kernel has this type */
 		return (struct row_id){0, lock->id.number};
 	case GFS2_NONDISK:
 		return (struct row_id){GFS2_NONDISK, lock->id.number};
@@ -603,8 +604,9 @@ static void gfs2_class_name(struct row_id row, char *buf, size_t size)
 	static const char *const nondisk[] = {"mount",  "live",    "freeze",
 					      "rename", "control", "mounted"};
 	static const char *const rows[GFS2_TYPE_MAX] = {
-	    [GFS2_RGRP] = "resource groups",    [GFS2_META] = "meta glocks",
-	    [GFS2_PLOCK] = "POSIX lock glocks", [GFS2_QUOTA] = "quota",
+	    [GFS2_RGRP] = "resource groups",
+	    [GFS2_META] = "meta glocks",
+	    [GFS2_QUOTA] = "quota",
 	    [GFS2_JOURNAL] = "journals",
 	};
 
@@ -660,4 +662,5 @@ const struct source gfs2_source = {
     .caching = "\2",
     .generation = gfs2_generation,
     .sentence = gfs2_sentence,
+    .plocks = GFS2_PLOCK,
 };

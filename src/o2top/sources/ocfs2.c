@@ -255,6 +255,7 @@ static const struct {
     {'W', true, "RW", NULL},
     {'O', true, "OPEN", NULL},
     {'F', true, "FLOCK", NULL},
+    {'p', true, "PLOCK", NULL}, /* none of the kernel's: fcntl locks of dlm_controld */
     {'N', true, "DENTRY", NULL},
     {'D', true, "DATA", NULL},
     {'S', false, "SUPER", "super block"},
@@ -375,4 +376,5 @@ const struct source ocfs2_source = {
     .generation = ocfs2_generation,
     .counts_links = true,
     .sentence = ocfs2_sentence,
+    .plocks = 'p',
 };

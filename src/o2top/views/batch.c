@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LABEL_MAX = 1200, BEFORE_LABEL = 89, BEFORE_LABEL_NARROW = 56 };
+enum { LABEL_MAX = 1200, LABEL_LEAST = 20 };
 
 struct page {
 	FILE *out;
@@ -148,10 +148,20 @@ static const char *age_text(char buf[UNIT_RANGE_MAX], const struct change *c)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
+/* Returns the width before the label: the mark, the rank, the columns, and blanks. */
+static int before_label(bool narrow)
+{
+	int width = narrow ? 8 : 7;
+
+	for (const struct column *c = columns; c < columns + COLUMNS; c++)
+		width += c->text_width && (c->narrow || !narrow) ? c->text_width + 1 : 0;
+	return width;
+}
+
 /* Returns whether the page is narrow. A narrow page leaves out the less important columns. */
 static bool narrow(const struct page *p)
 {
-	return p->o->columns > 0 && p->o->columns < BEFORE_LABEL + 20;
+	return p->o->columns > 0 && p->o->columns < before_label(false) + LABEL_LEAST;
 }
 
 /* Prints each column of the page: its title, or the cell of a line. */
@@ -183,7 +193,7 @@ static void print_header(struct page *p, const char *section)
 static void print_label(struct page *p, const struct row *row)
 {
 	char raw[LABEL_MAX], clean[LABEL_MAX];
-	int width = p->o->columns - (narrow(p) ? BEFORE_LABEL_NARROW : BEFORE_LABEL);
+	int width = p->o->columns - before_label(narrow(p));
 
 	row_label_slash(p->f->model, row, true, raw, sizeof(raw));
 	/*

@@ -157,11 +157,15 @@ static void host_of_archive(char *name)
 	}
 }
 
-/* Files of a DLM's lock space: NAME_all, NAME_locks, or dlm_locks_NAME of sosreport. */
+/*
+ * Files of a DLM's lock space: NAME_all, NAME_locks, NAME_plocks, or dlm_locks_NAME and
+ * dlm_tool_plocks_NAME of sosreport.
+ */
 static bool is_dlm_file(struct place_in *out, const char *name, bool in_dlm)
 {
-	static const char sos[] = "dlm_locks_";
+	static const char sos[] = "dlm_locks_", tool[] = "dlm_tool_plocks_";
 	size_t len = strlen(name), n = 0;
+	bool plocks = false;
 
 	if (strncmp(name, sos, sizeof(sos) - 1) == 0) {
 		name += sizeof(sos) - 1;
@@ -171,6 +175,13 @@ static bool is_dlm_file(struct place_in *out, const char *name, bool in_dlm)
 	} else if (ends_with(name, len, "_all")) {
 		n = len - 4;
 		out->has_space = true;
+	} else if (strncmp(name, tool, sizeof(tool) - 1) == 0) {
+		name += sizeof(tool) - 1;
+		n = len - (sizeof(tool) - 1);
+		plocks = true;
+	} else if (in_dlm && ends_with(name, len, "_plocks")) {
+		n = len - 7;
+		plocks = true;
 	} else if (ends_with(name, len, "_locks")) {
 		n = len - 6;
 		out->is_list = true;
@@ -185,9 +196,10 @@ static bool is_dlm_file(struct place_in *out, const char *name, bool in_dlm)
 		n = len;
 	if (!n || n >= PLACE_NAME_MAX)
 		return false;
+	out->has_space |= plocks;
 	out->what = out->has_space ? PLACE_KERNEL : PLACE_LOCKS;
 	out->fs = FS_GFS2;
-	out->kind = FILE_DLM_ALL;
+	out->kind = plocks ? FILE_DLM_PLOCKS : FILE_DLM_ALL;
 	snprintf(out->space, sizeof(out->space), "%.*s", (int)n, name);
 	return true;
 }

@@ -141,8 +141,8 @@ static int complete_names(struct visits *all, struct visit *v)
 
 		if (!f->space)
 			continue;
-		if (f->kind == FILE_DLM_ALL && strcmp(f->space, "-") != 0 &&
-		    is_ocfs2_of(all, f->space))
+		if ((f->kind == FILE_DLM_ALL || f->kind == FILE_DLM_PLOCKS) &&
+		    strcmp(f->space, "-") != 0 && is_ocfs2_of(all, f->space))
 			f->fs = FS_OCFS2;
 		whole = whole_name(all, f);
 		if (!whole || visit_find(v, f->fs, whole, f->kind))

@@ -9,6 +9,7 @@
  *	debugfs.ocfs2 dlm_locks         Lockres: M0... Owner: 2 ...            o2dlm
  *	dlm_tool lockdebug              Resource len 24 "    2    3347"        dlm_all
  *	dlm_tool lockdump, LS_locks      id 1c6 gr EX ..., 6d 2 502 1456 ...    dlm_all
+ *	dlm_tool plocks                 9288 WR 0-99 nodeid 1 pid 77 ...       dlm_plocks
  *	dlm/LS_all, locking_state       as they are, inside a larger text
  *	trace-cmd report, perf script   gfs2_glock_lock_time: ...              trace
  */

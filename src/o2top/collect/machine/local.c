@@ -40,8 +40,9 @@ struct local {
 	unsigned taken;
 	/* The first finds paths, and the second tasks. Neither waits for the other. */
 	struct paths_finder finder, watcher;
-	struct once once;      /* files of the kernel that are wanted more than once a sample */
-	struct buffer answers; /* the answers of this sample */
+	struct once once;
+	struct dlm_tool dlm_tool; /* files of the kernel that are wanted more than once a sample */
+	struct buffer answers;    /* the answers of this sample */
 };
 
 size_t collect_first_read(unsigned n)
@@ -165,6 +166,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	else
 		match_mounts(l, problems);
 	l->taken++;
+	dlm_tool_begin(&l->dlm_tool);
 	l->answers.len = 0;
 	while (l->finder.due && paths_receive(&l->finder, 0, &l->answers) > 0)
 		;
@@ -177,6 +179,7 @@ static int open_made(struct local *l, const struct space_sample *space, enum fil
 {
 	struct machine_roots roots = machine_roots();
 	struct buffer b = {0};
+	int err = 0;
 
 	roots.debugfs = l->debugfs;
 	roots.sysfs = l->sysfs;
@@ -186,14 +189,16 @@ static int open_made(struct local *l, const struct space_sample *space, enum fil
 		machine_condition(&roots, space->name, &b);
 	else if (kind == FILE_PLOCKS)
 		machine_plocks(&roots, l->mountinfo, &b);
+	else if (kind == FILE_DLM_PLOCKS)
+		err = machine_dlm_plocks(&l->dlm_tool, &roots, space->name, &b);
 	else if (kind == FILE_TASKS && paths_send(&l->watcher, PATHS_TASKS))
 		paths_receive(&l->watcher, PATHS_FIND_MS, &b);
 	else if (kind == FILE_PATHS && l->answers.len &&
 		 buffer_add(&b, l->answers.data, l->answers.len))
 		return -ENOMEM;
-	if (!b.len) {
+	if (err || (!b.len && kind != FILE_DLM_PLOCKS)) {
 		free(b.data);
-		return -ENOENT;
+		return err ? err : -ENOENT;
 	}
 	input_open_owned(in, b.data, b.len, kind_names[kind]);
 	return 0;

@@ -128,4 +128,20 @@ void machine_condition(const struct machine_roots *h, const char *table, struct 
  */
 void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct buffer *b);
 
+/* ---- dlm_tool.c: the fcntl(2) locks of all nodes, from this machine's dlm_controld. */
+
+struct dlm_tool {
+	bool due;
+	double again_s; /* by now_s(): it does not run earlier */
+};
+
+/* Decides whether the tool runs in this sample. */
+void dlm_tool_begin(struct dlm_tool *t);
+/*
+ * Adds the list of a lock space, and lines "comm PID NAME". Returns 0, -ENOENT if the tool does not
+ * run, or another negative errno; -EMSGSIZE if it failed.
+ */
+int machine_dlm_plocks(struct dlm_tool *t, const struct machine_roots *h, const char *space,
+		       struct buffer *b);
+
 #endif

@@ -41,8 +41,9 @@ static int tree_path(char path[PATH_MAX], const char *root, const struct space_s
 	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
 		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,
 			     kind == FILE_O2DLM ? "locking_state" : "dlm_state");
-	else if (kind == FILE_DLM_ALL)
-		n = snprintf(path, PATH_MAX, "%s/dlm/%s_all", root, dlm_name(space));
+	else if (kind == FILE_DLM_ALL || kind == FILE_DLM_PLOCKS)
+		n = snprintf(path, PATH_MAX, "%s/dlm/%s_%s", root, dlm_name(space),
+			     kind == FILE_DLM_ALL ? "all" : "plocks");
 	else
 		n = snprintf(path, PATH_MAX, "%s/%s/%s/%s", root, fs_folder[space->fs], space->name,
 			     kind_names[kind]);

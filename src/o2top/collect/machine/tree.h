@@ -5,7 +5,8 @@
  * The folder is debugfs itself, or a recording's folder of a node, which has the same names.
  *
  *	ocfs2/UUID/{locking_state,fs_state}  gfs2/TABLE/{glocks,glstats,sbstats|lkstats,condition}
- *	ocfs2/UUID/locking_filter  dlm/LOCKSPACE_all  o2dlm/UUID/{locking_state,dlm_state}
+ *	ocfs2/UUID/locking_filter  dlm/LOCKSPACE_all dlm/LOCKSPACE_plocks
+ *	o2dlm/UUID/{locking_state,dlm_state}
  *	trace  tasks  ids  realtime  uptime
  */
 #ifndef O2TOP_TREE_H

@@ -47,6 +47,7 @@ struct agent {
 	struct paths_finder finder, watcher;
 	struct tracing tracing;
 	struct daemons daemons;
+	struct dlm_tool dlm_tool;
 	struct processes *processes;
 	char processes_from[96]; /* the stamp before the processes were read */
 	bool failed;             /* the output has no reader any more, or there is no memory */
@@ -252,6 +253,23 @@ static void flock_totals(struct agent *a, const char *table)
 	free(b.data);
 }
 
+/* Tells the fcntl locks that dlm_controld keeps for a lock space. An empty list is one, too. */
+static void dlm_plocks(struct agent *a, const char *space)
+{
+	struct buffer b = {0};
+	char before[96], after[96];
+	int err;
+
+	agent_stamp(a, before);
+	err = machine_dlm_plocks(&a->dlm_tool, &a->roots, space, &b);
+	if (!err)
+		agent_tell(a, "dlm_plocks", space, before, &b);
+	else if (err != -ENOENT)
+		print(a, "%s F dlm_plocks %s %s\n\n%s E 1 %s dlm_tool plocks: %s\n", a->nonce,
+		      before, space, a->nonce, agent_stamp(a, after), strerror(-err));
+	free(b.data);
+}
+
 static void condition(struct agent *a, const char *table)
 {
 	struct buffer b = {0};
@@ -286,6 +304,7 @@ static void ocfs2(const struct machine_roots *h, const char *path, const char *n
 	give(a, "locking_filter", name, 0, "%s/%s/locking_filter", path, name);
 	give(a, "o2dlm_state", name, 0, "%s/o2dlm/%s/dlm_state", a->roots.debugfs, name);
 	give(a, "locking_state", name, a->first, "%s/%s/locking_state", path, name);
+	dlm_plocks(a, name);
 }
 
 static void gfs2(const struct machine_roots *h, const char *path, const char *name, void *arg)
@@ -300,6 +319,7 @@ static void gfs2(const struct machine_roots *h, const char *path, const char *na
 	give(a, "glstats", name, 0, "%s/%s/glstats", path, name);
 	give(a, "glocks", name, 0, "%s/%s/glocks", path, name);
 	flock_totals(a, name);
+	dlm_plocks(a, name);
 }
 
 static void dumps(const struct machine_roots *h, const char *path, const char *name, void *arg)
@@ -420,6 +440,7 @@ static void answer(struct agent *a)
 
 	print(a, "%s S %c %s %s\n", a->nonce, a->what, agent_stamp(a, now), state(a));
 	if (a->what == 'S') {
+		dlm_tool_begin(&a->dlm_tool);
 		begin_trace(a);
 		mounts(a);
 		ids(a);

@@ -19,7 +19,7 @@
  */
 
 /* The line that `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
-#define AGENT_PROTOCOL "o2top agent 4"
+#define AGENT_PROTOCOL "o2top agent 5"
 
 /*
  * Serves requests until the input ends. Returns an exit status. A whole file system is searched
