@@ -2,7 +2,7 @@
 # wheel.sh - builds a wheel of the Python module, with libglock inside, from the last commit.
 #
 # Usage: wheel.sh DIR. The wheel and the report of auditwheel are in DIR. A root of Debian 11 builds the wheel, so that any
-# system with glibc 2.31 runs it. Meson comes from Debian 12 and auditwheel from sid, both unpacked. Needs root.
+# system with glibc 2.31 runs it. Meson and setuptools come from Debian 12 and auditwheel from sid, unpacked. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf "$1"
@@ -27,9 +27,11 @@ fetch() {
 	cd - >/dev/null
 }
 
-mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,ninja-build,pkg-config,python3-dev,python3-setuptools,python3-wheel \
+mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,ninja-build,pkg-config,python3-dev,python3-distutils,python3-wheel \
 	bullseye "$tmp/root" "$mirror"
-fetch bookworm meson
+for package in meson python3-setuptools python3-pkg-resources; do
+	fetch bookworm $package
+done
 cp -r "$tmp/bookworm/usr" "$tmp/root/"
 mkdir "$tmp/root/glock"
 git archive HEAD | tar -xf - -C "$tmp/root/glock"
