@@ -113,7 +113,7 @@ int run_take_names(struct run *r, int argc, char **argv)
 		    first);
 	if (argc < 1)
 		return usage_error("SPACE is missing");
-	if (argc < 2)
+	if (argc < 2 || !*argv[1])
 		return usage_error("NAME is missing");
 	r->space_name = first;
 	r->name = argv[1];

@@ -87,6 +87,8 @@ def lock_managers_are_named():
 
 
 def names_that_are_no_glock():
+    says(64, "NAME is missing", "run", "s", "", "true")
+    says(64, "NAME is missing", "hold", "s", "")
     for name in ("inode:-1", "nosuch:1", "32:1", "10:+5", "inode:0x", "inode:18446744073709551616"):
         says(64, f"{name}: no such glock", "run", "s", name, "true")
     for name in ("inode:0x10", "31:1", "a:b", "a b:1", "x/y:1", "2026-11-27:1", ":1", "a:"):

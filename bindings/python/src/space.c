@@ -8,6 +8,7 @@
  */
 #include "pyglock.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -292,6 +293,19 @@ static uint64_t name_hash(const char *text)
 	return h ^ h >> 33;
 }
 
+/* Tells whether `glock run` takes the text for a number of a type, as inode:5, right or wrong. */
+static bool is_number(const char *text)
+{
+	const char *word = text;
+
+	while (isalnum((unsigned char)*word) || *word == '_')
+		word++;
+	if (word == text || *word != ':')
+		return false;
+	word += 1 + (word[1] == '-' || word[1] == '+');
+	return isdigit((unsigned char)*word) && !word[strspn(word, "0123456789abcdefABCDEFxX")];
+}
+
 static PyObject *space_lock(PyObject *obj, PyObject *args, PyObject *kwds)
 {
 	static char *names[] = {"number", "mode", "timeout", "type", "flags", NULL};
@@ -313,6 +327,14 @@ static PyObject *space_lock(PyObject *obj, PyObject *args, PyObject *kwds)
 		if (type != NO_TYPE && type != GLOCK_FLOCK) {
 			PyErr_SetString(PyExc_ValueError, "a text is a lock of TYPE_FLOCK: give no "
 							  "other type");
+			return NULL;
+		}
+		if (!*text || is_number(text)) {
+			PyErr_Format(PyExc_ValueError,
+				     "%R is no name: a name is not empty, and a "
+				     "number stands beside its type, as in "
+				     "lock(5, type=glock.TYPE_INODE)",
+				     which);
 			return NULL;
 		}
 		number = name_hash(text);

@@ -132,6 +132,14 @@ def test_lock_by_text_is_that_of_glock_run():
                 lock.release()
 
 
+def test_texts_that_glock_run_takes_for_a_number():
+    with glock.Space("numbers") as space:
+        for text in "inode:5", "inode:-1", "nosuch:1", "32:1", "10:+0x1f", "":
+            tap.raises(ValueError, space.lock, text)
+        for text in "a:b", "a b:1", "x/y:1", "2026-11-27:1", ":1", "a:":
+            assert space.lock(text).type == glock.TYPE_FLOCK
+
+
 def test_timeouts():
     with glock.Space("timeouts") as space:
         process = other_process(space, 1, glock.EX)
