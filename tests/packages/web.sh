@@ -14,7 +14,7 @@ command -v glock >/dev/null || {
 	result $? "the installation of README.md"
 }
 apt-get install -y --no-install-recommends gunicorn python3-flask python3-django python3-sqlalchemy php-fpm php-sqlite3 \
-	libfcgi-bin curl >"$tap_log" 2>&1
+	libfcgi-bin rails ruby-sqlite3 puma curl >"$tap_log" 2>&1
 result $? "Debian's packages of the servers"
 cd "$tmp" || exit 1
 GLOCK_DIR=$tmp/spaces
@@ -88,6 +88,14 @@ django-admin startproject site1 . && glock sqlite python3 manage.py migrate >"$t
 	glock sqlite python3 manage.py shell -c 'import subprocess; from django.contrib.auth.models import User
 print(User.objects.count()); subprocess.run(["glock", "ls"])' >>"$tap_log" 2>&1 && grep -q '^sqlite-.*python3' "$tap_log"
 result $? "Django"
+rails new shop --minimal --skip-bundle --skip-git >"$tap_log" 2>&1 && cd shop && printf "gem 'rails'\ngem 'sqlite3'\ngem 'puma'\n" >Gemfile &&
+	sed -i /EventedFileUpdateChecker/d config/environments/development.rb && bin/rails generate model Hit >>"$tap_log" 2>&1 &&
+	glock sqlite bin/rails db:migrate >>"$tap_log" 2>&1
+echo 'Rails.application.routes.draw { root to: proc { Hit.create!; [200, {}, [Hit.count.to_s]] } }' >config/routes.rb
+name=ruby
+serves glock sqlite bin/rails server -p 8123
+result $? "Rails"
+cd "$tmp" || exit 1
 SCRIPT_FILENAME=$tmp/index.php REQUEST_METHOD=GET
 export SCRIPT_FILENAME REQUEST_METHOD
 ask="retry cgi-fcgi -bind -connect $tmp/fpm.sock"
