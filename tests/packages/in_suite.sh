@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
 # a mirror that stands still has lists of sid that have expired
-mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists --aptopt='Acquire::Check-Valid-Until "false"' "$suite" "$tmp" "$mirror"
+mmdebstrap --quiet --variant=apt --include=mount --skip=cleanup/apt/lists --aptopt='Acquire::Check-Valid-Until "false"' "$suite" "$tmp" "$mirror"
 mkdir "$tmp/glock"
 git -C "$source" archive HEAD | tar -xf - -C "$tmp/glock"
 # Below a chroot the kernel refuses namespaces, which tests need. So the root becomes that of a mount namespace.
