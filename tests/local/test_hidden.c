@@ -139,7 +139,7 @@ static void ask_for_a_moment(struct glock *gl)
 
 	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ASYNC);
 	assert_int_equal(glock_nq(&gh), 0);
-	err = glock_wait(&gh, local_now() + MS, 0);
+	err = glock_wait(&gh, glock__clock() + MS, 0);
 	assert_true(!err || err == -ETIMEDOUT);
 	assert_int_equal(glock_dq(&gh), 0);
 }

@@ -41,9 +41,10 @@ static int lm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigne
 	return 0;
 }
 
-static void lm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static bool lm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	(void)lm, (void)lk;
+	return true;
 }
 
 static void lm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
