@@ -42,7 +42,7 @@ chroot "$tmp/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 		-Do2top=disabled -Dsqlite=disabled -Dman=disabled -Dpython=disabled -Dprobes=disabled
 	ninja -C build install
 	cd bindings/python
-	python3 setup.py bdist_wheel --py-limited-api cp39' >"$out/log" 2>&1 || {
+	SETUPTOOLS_USE_DISTUTILS=stdlib python3 setup.py bdist_wheel --py-limited-api cp39' >"$out/log" 2>&1 || {
 	tail -n 40 "$out/log" >&2
 	exit 1
 }
