@@ -68,7 +68,11 @@ static bool rig_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	(void)lm;
 	assert_ptr_equal(lk, rig.open);
 	note("cancel");
-	return true;
+	if (rig.answer_in_cancel) {
+		rig_answer(0);
+		note("cancel-ends");
+	}
+	return !rig.refuse_cancel;
 }
 
 static void rig_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)

@@ -33,6 +33,8 @@ struct rig {
 	int refuse;   /* the result of lock() */
 	int64_t room; /* the result of make_room() */
 	bool answer_at_once;
+	bool answer_in_cancel; /* with a grant, and the work runs then */
+	bool refuse_cancel;
 	void (*in_op)(const char *op, struct glock *gl, struct glock_holder *gh);
 };
 

@@ -117,6 +117,80 @@ static void machine_cancel_leaves_others(void **state)
 	glock_put(gl);
 }
 
+/* A grant comes during the cancel. It is applied later, because the cancel may hit no other request. */
+static void machine_cancel_and_grant(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	*rig.log = '\0';
+	rig.answer_in_cancel = true;
+	rig_dq(&a);
+	rig_expect("cancel cancel-ends th:EX:0 convert:EX:quecvt");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	rig_dq(&b);
+	glock_put(gl);
+}
+
+/* The lock manager takes no request and no cancel for a while: the work makes them again. */
+static void machine_asks_again(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.refuse = -ETIME;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX");
+	rig_pass(16 * RIG_MS);
+	rig_expect("ask:EX");
+	rig.refuse = 0;
+	rig_pass(16 * RIG_MS);
+	rig_expect("ask:EX"); /* once only: it is open now */
+	rig.refuse_cancel = true;
+	assert_int_equal(glock_cancel(&a), 0);
+	rig_expect("cancel");
+	rig_pass(16 * RIG_MS);
+	rig_expect("cancel");
+	rig.refuse_cancel = false;
+	rig_pass(16 * RIG_MS);
+	rig_expect("cancel");
+	rig_pass(16 * RIG_MS);
+	rig_expect("");
+	rig_answer(-GLOCK__DLM_ECANCEL);
+	assert_int_equal(glock_wait(&a, 0, 0), -ECANCELED);
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_put(gl);
+}
+
+/* The request was not made yet when it is taken back, or when the node loses all locks. */
+static void machine_asks_no_more(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.refuse = -ETIME;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_expect("th:EX:0 ask:EX");
+	rig.refuse = 0;
+	rig_pass(16 * RIG_MS);
+	rig_expect("ask:EX cancel");
+	rig_answer(-GLOCK__DLM_ECANCEL);
+	rig.refuse = -ETIME;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX");
+	glock_withdraw(rig.space);
+	rig_pass(16 * RIG_MS);
+	rig_expect("leave:failed");
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	assert_int_equal(gl->state, GLOCK_UN);
+	assert_false(gl->flags & GLOCK__F_LOCK);
+	glock_put(gl);
+}
+
 /* A waiter behind the first one just leaves. The waiter behind it may go on. */
 static void machine_cancel_in_the_middle(void **state)
 {
@@ -139,11 +213,10 @@ static void machine_cancel_in_the_middle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RIG_TEST(machine_give_back),
-	    RIG_TEST(machine_cancel),
-	    RIG_TEST(machine_cancel_too_late),
-	    RIG_TEST(machine_cancel_leaves_others),
-	    RIG_TEST(machine_cancel_in_the_middle),
+	    RIG_TEST(machine_give_back),        RIG_TEST(machine_cancel),
+	    RIG_TEST(machine_cancel_too_late),  RIG_TEST(machine_cancel_leaves_others),
+	    RIG_TEST(machine_cancel_and_grant), RIG_TEST(machine_asks_again),
+	    RIG_TEST(machine_asks_no_more),     RIG_TEST(machine_cancel_in_the_middle),
 	};
 
 	return RUN_TESTS(tests);

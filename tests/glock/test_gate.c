@@ -112,6 +112,10 @@ static void gate_pause(void **state)
 	rig_dq(&b);
 	glock__holder_init(&b, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&b), -EAGAIN);
+	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_NOBLOCK);
+	assert_int_equal(glock_nq(&b), -ECHILD);
+	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_TRY_CACHED);
+	assert_int_equal(glock_nq(&b), -EAGAIN);
 	rig_nq(&b, gl, GLOCK_SH, 0);
 	rig.space->lm->events->resume(rig.space);
 	rig_run();

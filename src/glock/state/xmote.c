@@ -27,7 +27,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#define AGAIN_MAX 16000000 /* ns: the longest time until an unanswered request is made again */
+/* ns: the shortest and the longest time until a request that was not taken is made again */
+#define AGAIN_MIN 1000000
+#define AGAIN_MAX 16000000
 
 GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 {
@@ -384,7 +386,9 @@ static void ask_later(struct glock *gl)
 
 	glock__unpin(gl); /* the pin of the open request; the work has another one */
 	gl_busy(gl)->ask_again = true;
-	glock__work_queue(gl, now + (waited < AGAIN_MAX ? waited : AGAIN_MAX));
+	glock__work_queue(gl, now + (waited < AGAIN_MIN   ? AGAIN_MIN
+				     : waited > AGAIN_MAX ? AGAIN_MAX
+							  : waited));
 }
 
 static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
