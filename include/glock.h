@@ -94,6 +94,7 @@
  *
  *   Threads. Any thread may call any function at any time, unless the function says otherwise.
  *   Only one thread at a time uses a holder, except for glock_cancel() and glock_poll().
+ *   pthread_cancel() never ends a thread within a call.
  *
  *   Callbacks. Operations of a type run on a thread that runs the work. When the program opens the
  *   space, the program chooses such threads:

@@ -5,6 +5,7 @@
  * parenthesis of the line.
  */
 #include "proc.h"
+#include "cancel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@ enum {
 
 static ssize_t read_text(const char *path, char *buf, size_t size)
 {
+	GLOCK__NO_CANCEL;
 	ssize_t n;
 	int fd;
 

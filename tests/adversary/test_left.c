@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_left.c - tests operations that do not return: the thread ends there, or jumps out. */
-#include "adversary.h"
+/*
+ * test_left.c - tests operations that do not return: the thread ends there, or jumps out. A call
+ * does not end with the thread.
+ */
+#include "watched.h"
 
 #include <setjmp.h>
 
@@ -221,6 +224,74 @@ static void jump_and_end(void)
 	SAME(named, 1);
 }
 
+/* ---- a thread that is to be cancelled ---- */
+
+static _Atomic bool came_back;
+
+static void says(void *arg, const char *message)
+{
+	(void)arg;
+	(void)!write(-1, message, 1); /* a cancellation point */
+}
+
+/* Asks for a lock that another process keeps, and for many others. */
+static void asks_for_locks(struct glock_space *in)
+{
+	struct glock_notifier *notifier;
+	struct glock_holder gh, *none;
+	struct glock *one;
+
+	one = get(in, GLOCK_INODE, 1);
+	glock_holder_init(&gh, one, GLOCK_EX, GLOCK_TRY);
+	SAME(glock_nq(&gh), -EBUSY);
+	glock_holder_init(&gh, one, GLOCK_EX, GLOCK_ASYNC);
+	SAME(glock_notifier_open(&notifier), 0);
+	glock_holder_notify(&gh, notifier, 0);
+	SAME(glock_nq(&gh), 0);
+	SAME(glock_wait(&gh, now() + 30 * MS, 0), -ETIMEDOUT);
+	CHECK(glock_holders(one, NULL, 0) >= 1);
+	SAME(glock_dq(&gh), 0);
+	SAME(glock_notifier_next(notifier, &none), 0);
+	SAME(glock_notifier_close(notifier), 0);
+	glock_put(one);
+	for (uint64_t i = 0; i < 3000; i++) {
+		one = get(in, GLOCK_INODE, 10 + i);
+		glock_holder_init(&gh, one, GLOCK_EX, i % 8 ? 0 : GLOCK_NOCACHE);
+		SAME(glock_nq(&gh), 0);
+		SAME(glock_dq_wait(&gh), 0);
+		glock_put(one);
+	}
+}
+
+static void *is_cancelled(void *unused)
+{
+	struct glock_space *in;
+
+	(void)unused;
+	pthread_cancel(pthread_self());
+	in = open_space_with((struct glock_space_options){.log = says});
+	asks_for_locks(in);
+	SAME(glock_nodes(in, NULL, 0), 2);
+	SAME(glock_space_sync(in), 0);
+	glock_shrink(in, 100);
+	glock_withdraw(in);
+	SAME(glock_space_close(in), 0);
+	came_back = true;
+	return NULL;
+}
+
+/* Promises: Threads: "pthread_cancel() never ends". */
+static void no_call_is_left_by_a_cancel(void)
+{
+	pid_t pid = start(keeps, NULL);
+
+	UNTIL(shared->cell[0]);
+	join_thread(thread(is_cancelled, NULL));
+	CHECK(came_back);
+	shared->cell[1] = 1;
+	join(pid);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -230,6 +301,7 @@ int main(void)
 	    {"exit_in_xmote_th", exit_in_xmote_th, "local"},
 	    {"exit_in_inval", exit_in_inval, "local"},
 	    {"cancel_in_instantiate", cancel_in_instantiate, "local"},
+	    {"no_call_is_left_by_a_cancel", no_call_is_left_by_a_cancel, "local"},
 	    {"jump_out_of_sync", jump_out_of_sync, "local"},
 	    {"jump_and_end", jump_and_end, "local"},
 	};

@@ -3,11 +3,12 @@
  * test_death.c - tests the effects of a process that dies, is stopped, withdraws, forks or closes
  * its descriptors. The other processes get its locks in time, and are told of its death.
  */
+#include "lockman/local/local_death.h"
 #include "lockman/local/local_shard.h"
 
 #include "actor.h"
 #include "base/proc.h"
-#include "glock.h"
+#include "glock/core/space.h"
 #include "inside.h"
 
 #include <errno.h>
@@ -606,9 +607,25 @@ static void a_long_wait_is_told_seldom(void **state)
 	actor_end(&b);
 }
 
+/* The news of a death comes late: a living node has the slot by now. */
+static void a_later_node_of_the_slot_lives(void **state)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "local"};
+	struct glock_space *space;
+	struct local *l;
+
+	(void)state;
+	assert_int_equal(glock_space_open(SPACE, &o, &space), 0);
+	l = (struct local *)space->lm;
+	assert_int_equal(glock__local_reap(l, l->me, l->slot->generation - 1, true, true), 0);
+	assert_int_equal(atom_load32(&l->slot->state), SLOT_LIVE);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(a_later_node_of_the_slot_lives),
 	    TEST(deaths_are_noticed),
 	    TEST(a_long_wait_is_told_seldom),
 	    TEST(the_next_one_is_told),

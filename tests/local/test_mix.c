@@ -204,7 +204,8 @@ static void serve(struct glock_space *space, pthread_t *threads, const sigset_t 
 static void on_log(void *arg, const char *message)
 {
 	(void)arg;
-	fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
+	if (!strstr(message, "has withdrawn"))
+		fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
 }
 
 static int work(const char *name, const char *checker_path, unsigned int place, unsigned int seed)

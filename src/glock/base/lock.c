@@ -15,6 +15,7 @@ enum { SPINS = 64, YIELDS = 64, SLEEP_US = 20 };
 
 void glock__back_off(unsigned int turn)
 {
+	GLOCK__NO_CANCEL;
 	if (turn < YIELDS)
 		sched_yield();
 	else

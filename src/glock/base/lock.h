@@ -14,6 +14,7 @@
 #define GLOCK__LOCK_H
 
 #include "base/atom.h"
+#include "base/cancel.h"
 #include "base/compiler.h"
 #include "base/sanitizer.h"
 #include "tls.h"

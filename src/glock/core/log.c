@@ -13,6 +13,7 @@
 
 void glock__log(struct glock_space *space, const char *fmt, ...)
 {
+	GLOCK__NO_CANCEL;
 	char message[512];
 	va_list ap;
 

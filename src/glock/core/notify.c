@@ -12,6 +12,7 @@
 /* Makes the fd readable. The counter of the eventfd is 0, so the write cannot block. */
 static void notify_raise(const struct glock_notifier *n)
 {
+	GLOCK__NO_CANCEL;
 	const uint64_t one = 1;
 	ssize_t wrote = write(n->fd, &one, sizeof(one));
 
@@ -21,6 +22,7 @@ static void notify_raise(const struct glock_notifier *n)
 /* Makes the fd unreadable, if the list is empty now. */
 static void notify_lower(const struct glock_notifier *n)
 {
+	GLOCK__NO_CANCEL;
 	uint64_t count;
 	ssize_t was;
 

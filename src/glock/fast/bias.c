@@ -76,6 +76,7 @@ void glock__bias_allow(struct glock__thread *t, struct glock__slot *s, struct gl
  */
 static void wait_for_stores(struct glock_space *space, int err)
 {
+	GLOCK__NO_CANCEL;
 	if (atom_load8(&space->bias)) {
 		atom_store8(&space->bias, false);
 		glock__log(space,

@@ -84,6 +84,7 @@ static void only_member(struct entries *e)
 
 int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max)
 {
+	GLOCK__NO_CANCEL;
 	int err = glock__check(space, "glock_nodes");
 	struct glock__lockman *lm = space->lm;
 	struct glock__lm_node *found;
@@ -169,6 +170,7 @@ static void add_peers(struct glock *gl, struct entries *e)
 
 int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max)
 {
+	GLOCK__NO_CANCEL;
 	struct glock_space *space = gl_space(gl);
 	int err = glock__check(space, "glock_holders");
 	struct glock__holder *gh = NULL;

@@ -39,6 +39,7 @@ static int notifier_check(const struct glock_notifier *n)
 
 int glock_notifier_close(struct glock_notifier *n)
 {
+	GLOCK__NO_CANCEL;
 	int err = notifier_check(n);
 	uint32_t waiting;
 

@@ -317,6 +317,7 @@ static int open_with(const char *name, const struct glock_space_options *o, size
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space)
 {
+	GLOCK__NO_CANCEL;
 	struct glock_space_options o = {.size = sizeof(o)};
 	size_t size = options ? options->size : sizeof(o), unknown = 0;
 	struct glock__debug *debug;
@@ -366,6 +367,7 @@ static void demote_one(struct glock *gl, void *arg)
 
 int glock_space_close(struct glock_space *space)
 {
+	GLOCK__NO_CANCEL;
 	int err = glock__check(space, "glock_space_close");
 	uint32_t left;
 	bool busy;

@@ -147,6 +147,7 @@ static int find(struct glock_space *space, unsigned int type, uint64_t number, s
 static int add(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
 	       const char *where)
 {
+	GLOCK__NO_CANCEL;
 	struct glock__part *part;
 	int err;
 

@@ -171,6 +171,7 @@ static void dump_sbstats(struct glock_space *space, struct dump *d)
 int glock_dump(struct glock_space *space, enum glock_file file, enum glock_format format,
 	       glock_print_fn *print, void *to)
 {
+	GLOCK__NO_CANCEL;
 	struct dump d = {.file = file, .print = print, .to = to};
 	int err = glock__check(space, "glock_dump");
 

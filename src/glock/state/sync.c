@@ -75,6 +75,7 @@ static int write_back(struct glock *gl, unsigned int sync)
 
 static int sync_one(struct glock *gl)
 {
+	GLOCK__NO_CANCEL;
 	unsigned int sync;
 	bool idle;
 	int err = 0;

@@ -60,6 +60,7 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 
 void glock_withdraw(struct glock_space *space)
 {
+	GLOCK__NO_CANCEL;
 	if (glock__check(space, "glock_withdraw"))
 		return;
 	atom_store8(&space->withdrawn, true);

@@ -28,6 +28,7 @@
 
 static int run_due(struct glock_space *space)
 {
+	GLOCK__NO_CANCEL;
 	struct glock__running running = {0};
 	struct glock__busy *b;
 	int64_t next, trim;

@@ -8,6 +8,8 @@
  */
 #include "dlm_impl.h"
 
+#include "base/cancel.h"
+
 #include <errno.h>
 #include <time.h>
 
@@ -15,6 +17,7 @@ enum { BUSY_PAUSE_NS = 20000000 };
 
 void glock__dlm_pause_busy(void)
 {
+	GLOCK__NO_CANCEL;
 	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
 
 	nanosleep(&pause, NULL);

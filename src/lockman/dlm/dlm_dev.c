@@ -8,6 +8,8 @@
 #include "dlm_dev.h"
 #include "dlm_cluster.h"
 
+#include "base/cancel.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -462,6 +464,7 @@ static void fill_request(union request *r, const struct glock__dlm_call *call, u
 
 static ssize_t write_request(struct glock__dlm_dev *dev, const void *request, size_t size)
 {
+	GLOCK__NO_CANCEL;
 	ssize_t n;
 
 	do
@@ -499,6 +502,7 @@ int glock__dlm_unlock(struct glock__dlm_dev *dev, const struct glock__dlm_call *
 
 int glock__dlm_read(struct glock__dlm_dev *dev, struct glock__dlm_result *result)
 {
+	GLOCK__NO_CANCEL;
 	union {
 		struct dlm_lock_result head;
 		char room[sizeof(struct dlm_lock_result) + GLOCK__LVB_LEN];

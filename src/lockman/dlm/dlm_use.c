@@ -4,6 +4,8 @@
  */
 #include "dlm_impl.h"
 
+#include "base/cancel.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -100,6 +102,7 @@ void glock__dlm_say_no_thread(struct dlm *d, const char *what, int err)
 /* Wakes the reader and the watch, or lets them sleep again. */
 void glock__dlm_ring(struct dlm *d, bool on)
 {
+	GLOCK__NO_CANCEL;
 	uint64_t one = 1;
 
 	if (on)

@@ -9,6 +9,8 @@
  */
 #include "local_file.h"
 
+#include "base/cancel.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 
 int glock__local_reserve(int fd, size_t at, size_t size)
 {
+	GLOCK__NO_CANCEL;
 	while (fallocate(fd, 0, (off_t)at, (off_t)size))
 		if (errno != EINTR)
 			return errno == EDQUOT ? -ENOSPC : -errno;
@@ -187,6 +190,7 @@ GLOCK__NOINLINE static int open_dir_again(const struct local *l)
  */
 int glock__local_dir(struct local *l)
 {
+	GLOCK__NO_CANCEL;
 	const dev_t dev = l->dir_st.st_dev;
 	const ino_t ino = l->dir_st.st_ino;
 	int fd = __atomic_load_n(&l->dir, __ATOMIC_ACQUIRE);
@@ -196,6 +200,7 @@ int glock__local_dir(struct local *l)
 
 int glock__local_fd(struct local *l)
 {
+	GLOCK__NO_CANCEL;
 	int fd = __atomic_load_n(&l->fd, __ATOMIC_ACQUIRE), dir;
 
 	if (is_of(fd, l->dev, l->ino))

@@ -17,6 +17,7 @@
  */
 #include "local_file.h"
 
+#include "base/cancel.h"
 #include "base/way.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@
 
 void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
 {
+	GLOCK__NO_CANCEL;
 	char *message;
 	va_list ap;
 	int len;
