@@ -117,7 +117,7 @@ static void machine_cancel_leaves_others(void **state)
 	glock_put(gl);
 }
 
-/* A grant comes during the cancel. It is applied later, so that the cancel hits no other request. */
+/* A grant comes during the cancel. The work applies it later: the cancel may hit no other one. */
 static void machine_cancel_and_grant(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
