@@ -42,6 +42,7 @@ void glock__futex_wake_all(uint32_t *word)
 
 void glock__lock_slow(struct glock__lock *l, uint32_t me)
 {
+	bool tried = false;
 	uint32_t word;
 
 	assert(!glock__lock_held(l));
@@ -57,13 +58,17 @@ void glock__lock_slow(struct glock__lock *l, uint32_t me)
 				return;
 			continue;
 		}
-		if (glock__lend_priority(l, word))
+		if (glock__lend_priority(l, word)) {
+			tried = false;
 			continue;
+		}
 		if (!(word & GLOCK__LOCK_SLEEPERS) &&
 		    !atom_cas32(&l->word, &word, word | GLOCK__LOCK_SLEEPERS))
 			continue;
 		word |= GLOCK__LOCK_SLEEPERS;
-		if (glock__lend_sleeps(l, word))
+		/* If this thread cannot lend what it borrowed, it sleeps all the same. */
+		tried = !glock__lend_sleeps(l, word) && !tried;
+		if (!tried)
 			glock__futex_wait(&l->word, word, 0);
 		(void)glock__lend_sleeps(NULL, 0);
 	}
