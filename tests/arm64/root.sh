@@ -24,6 +24,7 @@ mmdebstrap --quiet --variant=extract --architectures=arm64 "$@" "$suite" "$dir/r
 	cat "$dir/log" >&2
 	exit 1
 }
+emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
 # The loader runs each program. QEMU's option -L would show the programs this root in place of /.
 cat >"$dir/cross.txt" <<TEXT
 [constants]
@@ -33,7 +34,7 @@ c = ['aarch64-linux-gnu-gcc', '--sysroot=' + root]
 ar = 'aarch64-linux-gnu-gcc-ar'
 strip = 'aarch64-linux-gnu-strip'
 pkgconfig = 'pkg-config'
-exe_wrapper = ['qemu-aarch64-static', root + '/lib/ld-linux-aarch64.so.1', '--library-path',
+exe_wrapper = ['$emulator', root + '/lib/ld-linux-aarch64.so.1', '--library-path',
   root + '/lib/aarch64-linux-gnu:' + root + '/usr/lib/aarch64-linux-gnu']
 [properties]
 sys_root = root
