@@ -22,13 +22,15 @@ MAKE_ROOT = """suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
 exec mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists "$suite" "$0" "$mirror"
 """
-PAGES = ("README.md", "docs/tutorial.md", "docs/libglock.md", "docs/sqlite.md", "docs/python.md")
-COMMAND = re.compile(r"^    ((?:\./run|build/|sudo |meson |ninja |cc |c\+\+ |cp |export |glock |sqlite3 |python3 |env/|PYTHONPATH=).*)$", re.M)
+PAGES = ("README.md", "docs/tutorial.md", "docs/libglock.md", "docs/sqlite.md", "docs/python.md", "docs/o2top.md")
+COMMAND = re.compile(r"^    ((?:\./run|build/|sudo |meson |ninja |cc |c\+\+ |cp |export |glock |sqlite3 |python3 |env/|tar |o2top |PYTHONPATH=).*)$", re.M)
 
 # (user, page, beginning of the command, text of its output). All run in the folder of the sources.
 RUNS = (
     ("root", "README.md", "./run build  ", ""),
     ("user", "README.md", "build/o2top --demo", "journal.log"),
+    ("user", "docs/o2top.md", "tar -xf", ""),
+    ("user", "docs/o2top.md", "build/o2top --names", "node3"),
     ("user", "docs/python.md", "PYTHONPATH=", ""),
     ("root", "README.md", "./run build &&", ""),
     ("user", "README.md", "cc prog.c", ""),
@@ -55,6 +57,10 @@ LEFT_OUT = {
     "./run demo": "./run build comes first in the demo, and the rest needs a terminal",
     "./run test": "all tests",
     "sudo build/o2top": "needs a cluster",
+    "sudo o2top": "needs a cluster",
+    "o2top -n": "needs a cluster",
+    "meson setup build --build": "for other distributions; ./run build does the same",
+    "sudo meson install": "for other distributions; as in README.md",
     "glock sqlite sqlite3": "as in docs/sqlite.md",
     "glock sqlite bin/rails": "tests/packages/web.sh runs it",
     "cp -r /usr/share": "debian/tests does the same with the packages",
@@ -88,7 +94,7 @@ def result(ok, what, output=""):
 def within(user, command):
     """Runs a command in the root. Returns the status and the output. ccache makes the second build short. pip finds in
     a folder what it builds with, because no index may be in reach."""
-    script = ('for f in proc dev; do mount --rbind /$f "$0/$f"; done; mount -t tmpfs -o mode=1777 tmpfs "$0/tmp"; '
+    script = ('for f in proc dev; do mount --rbind /$f "$0/$f"; done; '
               'exec chroot --userspec="$1" "$0" env -i PATH=/usr/lib/ccache:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" '
               'LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive PIP_NO_INDEX=1 PIP_FIND_LINKS=/usr/share/python-wheels CCACHE_DIR=/cache CCACHE_UMASK=000 GLOCK_DIR="$2/spaces" sh -ec "$3"')
     home = "/root" if user == "root" else "/home/user"
