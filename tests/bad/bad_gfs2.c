@@ -191,8 +191,40 @@ static void means_from_end_to_end(void **state)
 }
 
 /*
- * The row of an inode includes its iopen glock, its flock and its fcntl locks. Resource groups, quota and so on have
- * rows of their own.
+ * The DLM's means tell of one request at a time. 15 processes of a node wait for a glock in each
+ * sample, and other ones each time. Beside it a glock has the same means and no second process.
+ */
+static void a_queue_inside_a_node(void **state)
+{
+	struct scene *s = *state;
+	char path[64];
+
+	clocks(s, 4);
+	for (int t = 0; t < 4; t++) {
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/glocks", t);
+		scene_stats(s, t, "node1", 2, 0x200, 200000000 + t, 100 + 100 * (unsigned)t, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", NULL, NULL, 0, NULL);
+		for (int i = 0; i < 15; i++)
+			scene_file(s, path,
+				   " H: s:EX f:W e:0 p:%d [httpd] gfs2_open+0x1c/0x40 [gfs2]\n",
+				   100 * t + i + 1);
+		scene_stats(s, t, "node1", 2, 0x300, 200000000 + t, 100 + 100 * (unsigned)t, 500);
+		scene_glock(s, t, "node1", 2, 0x300, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_json(s);
+	for (size_t i = 0; i < 3; i++) {
+		double lost = number(row_of(frame(s, i), 512), "wait_s_per_s"),
+		       alone = number(row_of(frame(s, i), 768), "wait_s_per_s");
+
+		if (lost < 7.5 || lost > 15.001 || alone < 0.5 || alone > 1.001)
+			fail_msg("frame %zu: %.3f s/s instead of 15, %.3f instead of 1", i, lost,
+				 alone);
+	}
+}
+
+/*
+ * The row of an inode includes its iopen glock, its flock and its fcntl locks. Resource groups,
+ * quota and so on have rows of their own.
  */
 static void types_of_glocks(void **state)
 {
@@ -368,6 +400,7 @@ int main(void)
 	    BAD(estimate),
 	    BAD(made_anew),
 	    BAD(means_from_end_to_end),
+	    BAD(a_queue_inside_a_node),
 	    BAD(types_of_glocks),
 	    BAD(glstats_left_a_glock_out),
 	    BAD(left_out_and_made_anew),

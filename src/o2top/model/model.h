@@ -53,6 +53,19 @@ struct flocks {
 	uint32_t n_totals;
 };
 
+/* GFS2: a glock that waited lately: the waits that the last samples showed, and the estimates. */
+struct queue_seen {
+	uint32_t lock;
+	uint8_t waits[FLOCK_WINDOW];
+	float lost[FLOCK_WINDOW]; /* seconds per second of the frames that end there */
+};
+
+struct queues {
+	struct queue_seen *list; /* sorted by lock */
+	size_t n, room;
+	uint32_t reads; /* samples that were read so far */
+};
+
 /* A line of an OCFS2 flock with a wait. A flock has a line for each open file. */
 struct flock_line {
 	uint32_t lock;
@@ -240,6 +253,7 @@ struct node_space {
 	struct holders holders, holders_before;
 	struct demands demands, demands_before; /* both sorted by lock once the sample was read */
 	struct flocks flocks;                   /* OCFS2, GFS2: flocks that waited lately */
+	struct queues queues;                   /* GFS2: other glocks that waited lately */
 	struct flock_lines flock_lines, flock_lines_before; /* OCFS2: lines with a wait */
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */

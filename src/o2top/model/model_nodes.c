@@ -78,6 +78,7 @@ static void free_node_space(struct node_space *ns)
 	free(ns->demands.list);
 	free(ns->demands_before.list);
 	free(ns->flocks.list);
+	free(ns->queues.list);
 	free(ns->flocks.totals);
 	free(ns->flock_lines.list);
 	free(ns->flock_lines_before.list);

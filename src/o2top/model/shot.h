@@ -181,6 +181,7 @@ struct change {
 	uint64_t requests;      /* to the DLM since then; only with `counts_requests` */
 	uint32_t answers;       /* the same, for one Lock */
 	uint32_t waiting;       /* waits in progress */
+	uint32_t queued;        /* of an estimate: so many processes waited at once lately */
 	uint32_t measured;      /* flocks: of these, waits that are measured until they end */
 	bool counts_requests;
 	bool uncounted;              /* a part of lost_s has no count of acquisitions */
@@ -352,6 +353,7 @@ static inline void change_sum(struct change *to, const struct change *from)
 	to->late_s += from->late_s;
 	to->estimated_s += from->estimated_s;
 	change_add_longest(to, from->longest_s, from->estimated_longest);
+	to->queued += from->queued;
 	to->acquired += from->acquired;
 	to->late_acquired += from->late_acquired;
 	to->requests += from->requests;

@@ -218,11 +218,13 @@ static int by_node(const void *a, const void *b)
 
 /*
  * Cuts an estimate of what a row lost on a node. No more time is lost than that of the processes
- * that the sample shows waiting, and of one at least. Measured time is never cut.
+ * that this sample or one of the last shows waiting, and of one at least. Measured time is never
+ * cut.
  */
 static void cut_estimate(struct change *c, double frame_s)
 {
-	double most = frame_s * (c->waiting > 1 ? c->waiting : 1), inside = change_lost_inside(c),
+	uint32_t waiting = c->waiting > c->queued ? c->waiting : c->queued;
+	double most = frame_s * (waiting > 1 ? waiting : 1), inside = change_lost_inside(c),
 	       measured = max_s(c->lost_s - c->estimated_s, 0), cut;
 
 	if (frame_s <= 0 || c->estimated_s <= 0)

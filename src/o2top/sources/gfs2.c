@@ -565,8 +565,10 @@ static void gfs2_take(struct source_sample *t)
 	if (glocks) {
 		follow_flocks(t, &flocks);
 		gfs2_take_waits(t, r.traced);
-		if (!r.traced)
+		if (!r.traced) {
+			gfs2_raise_estimates(t);
 			flock_estimate(t, GFS2_FLOCK, &flocks);
+		}
 	} else if (!stats) /* the next sample is compared with the last one that was read */
 		swap_holders(ns);
 	demands_end(t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gfs2_estimate.c - computes GFS2's time of waiting from two readings of smoothed means.
+ * gfs2_estimate.c - computes GFS2's time of waiting from two readings of smoothed means, and from
+ * the waits that samples show.
  */
 #include "gfs2_impl.h"
 
@@ -86,4 +87,131 @@ struct flock_total gfs2_flock_total(const struct source_sample *t, struct gfs2_f
 	f->totals = now->list;
 	f->n_totals = now->n;
 	return total;
+}
+
+/* ---- all processes that wait ---------------------------------------------------------------- */
+
+/*
+ * The means of glstats tell how long requests to the DLM took. A glock has one request at a time,
+ * however many processes wait for it, and the mean of a frame is that of its last requests. A
+ * process also waits while its own node gives the lock up. The samples tell how many processes wait
+ * at one moment, but a busy node shows more of them, because the sample takes its time. So the mean
+ * of two estimates counts, which err for different reasons:
+ *
+ * - the time of the requests, times the processes that a sample with a wait shows;
+ * - the waits of the last samples. Of a single glock these are few, so the glock's waits count
+ *   together with PRIOR waits that have the node's ratio of waits to time.
+ */
+
+/* So many waits at the ratio of all glocks count as much as those of a glock; of a node, at 1. */
+#define PRIOR 2.0
+#define LEAST_PER_S 1e-3 /* less is no traffic */
+
+static int by_lock(const void *a, const void *b)
+{
+	uint32_t x = ((const struct queue_seen *)a)->lock, y = ((const struct queue_seen *)b)->lock;
+
+	return (x > y) - (x < y);
+}
+
+struct queue_sums {
+	double waits, lost; /* of all samples in the window */
+	unsigned with;      /* samples that show a wait */
+	unsigned most;      /* the most waits of one sample */
+};
+
+static struct queue_sums sums_of(const struct queue_seen *seen)
+{
+	struct queue_sums s = {0};
+
+	for (unsigned i = 0; i < FLOCK_WINDOW; i++) {
+		s.waits += seen->waits[i];
+		s.lost += seen->lost[i];
+		s.with += seen->waits[i] > 0;
+		s.most = seen->waits[i] > s.most ? seen->waits[i] : s.most;
+	}
+	return s;
+}
+
+/* Returns whether the DLM's means tell the time that a glock lost in this frame. */
+static bool is_estimated(const struct lock *lock, const struct change *c)
+{
+	return lock->id.type != GFS2_FLOCK && lock->id.type != GFS2_PLOCK && !c->measured;
+}
+
+/* Remembers the waits and the estimates of this sample. */
+static void remember(struct source_sample *t, unsigned at)
+{
+	struct queues *q = &t->ns->queues;
+	const struct table *table = &t->ns->table;
+	size_t known = q->n, kept = 0;
+
+	for (size_t i = 0; i < q->n; i++) {
+		q->list[i].waits[at] = 0;
+		q->list[i].lost[at] = 0;
+	}
+	for (uint32_t i = 0; i < table->n_active; i++) {
+		const struct change *c = &table->active[i].change;
+		struct queue_seen new = {.lock = table->active[i].lock}, *seen;
+		double lost = c->estimated_s / t->whole_s;
+
+		if (!is_estimated(table_lock(table, new.lock), c) ||
+		    (!c->waiting && lost < LEAST_PER_S))
+			continue;
+		seen = known ? bsearch(&new, q->list, known, sizeof(new), by_lock) : NULL;
+		if (!seen && grow(&q->list, q->n, &q->room, sizeof(new))) {
+			seen = &q->list[q->n++];
+			*seen = new;
+		}
+		if (!seen)
+			continue;
+		seen->waits[at] = (uint8_t)(c->waiting < UINT8_MAX ? c->waiting : UINT8_MAX);
+		seen->lost[at] = (float)lost;
+	}
+	for (size_t i = 0; i < q->n; i++) {
+		struct queue_sums s = sums_of(&q->list[i]);
+
+		if (s.with || s.lost > 0)
+			q->list[kept++] = q->list[i];
+	}
+	q->n = kept;
+	if (kept)
+		qsort(q->list, kept, sizeof(*q->list), by_lock);
+}
+
+static void raise_one(struct source_sample *t, const struct queue_seen *seen, double ratio)
+{
+	struct queue_sums s = sums_of(seen);
+	struct lock *lock = table_lock(&t->ns->table, seen->lock);
+	struct change *c = table_changed(&t->ns->table, lock);
+	double length = (s.waits + 1) / (s.with + 1), factor, more, most;
+
+	if (!c || !(c->estimated_s > 0) || !is_estimated(lock, c))
+		return;
+	factor = max_s((length + (s.waits + PRIOR * ratio) / (s.lost + PRIOR)) / 2, 1);
+	/* No more processes wait than a sample showed at once, and one at least. */
+	most = t->whole_s * (s.most > 1 ? s.most : 1);
+	more = min_s((factor - 1) * c->estimated_s, max_s(most - c->lost_s, 0));
+	c->late_s += more * c->late_s / c->lost_s;
+	c->lost_s += more;
+	c->estimated_s += more;
+	c->queued = s.most;
+}
+
+void gfs2_raise_estimates(struct source_sample *t)
+{
+	struct queues *q = &t->ns->queues;
+	double waits = 0, lost = 0;
+
+	if (t->first || t->whole_s <= 0)
+		return;
+	remember(t, q->reads++ % FLOCK_WINDOW);
+	for (size_t i = 0; i < q->n; i++) {
+		struct queue_sums s = sums_of(&q->list[i]);
+
+		waits += s.waits;
+		lost += s.lost;
+	}
+	for (size_t i = 0; i < q->n; i++)
+		raise_one(t, &q->list[i], (waits + PRIOR) / (lost + PRIOR));
 }

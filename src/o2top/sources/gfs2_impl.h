@@ -74,6 +74,12 @@ void gfs2_flock_take(struct gfs2_flock_totals *now, const struct gfs2_sbstats_li
  */
 struct flock_total gfs2_flock_total(const struct source_sample *t, struct gfs2_flock_totals *now);
 
+/*
+ * Raises the estimates of this frame to the time of all waiting processes. Call this after
+ * gfs2_take_waits().
+ */
+void gfs2_raise_estimates(struct source_sample *t);
+
 /* ---- functions that the files of the GFS2 source share. */
 
 /*
