@@ -8,6 +8,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -35,6 +36,12 @@ def plan(number):
         if number != 3:
             workers.append(f"{place}/touched:touch:1500:0")
     return workers
+
+
+def fcntl_plan(number):
+    """A process of each machine holds one file by fcntl(2) for 1.5 s, and the others wait."""
+    del number
+    return ["/mnt/gfs2/truth/plocked:fcntl:200:1500"]
 
 
 def offsets(cluster, numbers=None):
@@ -72,17 +79,16 @@ def busy():
 
 
 @contextlib.contextmanager
-def load(cluster, build):
+def load(cluster, build, workers):
     shared = os.path.join(cluster.dir, "shared")
     for name in os.listdir(shared):
         if name.startswith("truth.") or name == "stop":
             os.unlink(os.path.join(shared, name))
     program = cluster.share(os.path.join(build, "tests/cluster/truth_load"))
-    own = [f"{name}{n}" for name in ("own", "ownclosed", "owntouched") for n in (1, 2, 3)]
-    names = " ".join(["hot warm mixed flocked held closed touched", *own])
+    names = " ".join(sorted({w.split(":")[0].rsplit("/", 1)[1] for n in cluster.numbers for w in workers(n)}))
     for fs in BOTH:
         cluster.run(1, f"mkdir -p /mnt/{fs}/truth; cd /mnt/{fs}/truth; for f in {names}; do echo 12345678 >$f; done; sync")
-    running = {n: cluster.start(n, f"{program} /run/shared /run/shared/stop {' '.join(plan(n))}",
+    running = {n: cluster.start(n, f"{program} /run/shared /run/shared/stop {' '.join(workers(n))}",
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for n in cluster.numbers}
     try:
         time.sleep(3)
@@ -119,10 +125,10 @@ def watch(cluster, build, count, *arguments, act=None):
     return frames
 
 
-def judged(cluster, build, count, *arguments, act=None, events=(), ended=None):
+def judged(cluster, build, count, *arguments, act=None, events=(), ended=None, workers=plan):
     """Runs load and o2top. Returns the frames, the truth and the judge."""
     add = offsets(cluster)
-    with busy(), load(cluster, build):
+    with busy(), load(cluster, build, workers):
         frames = watch(cluster, build, count, *arguments, act=act)
         host_load = os.getloadavg()[0]
     assert_clocks(cluster, add)
@@ -188,6 +194,28 @@ def test_truth_of_the_trace(cluster, build):
     assert_true(judge, said)
     assert not wrong, "\n".join(said + wrong)
     return "\n".join(said)
+
+
+def test_truth_of_fcntl_locks(cluster, build):
+    """The line names a process that had the lock in the frame, and the sum is right within a factor of two."""
+    frames, true, _, said = judged(cluster, build, min(FRAMES, 60), workers=fcntl_plan)
+    wrong, named = [], 0
+    for before, frame in zip(frames, frames[1:]):
+        for row in frame["rows"]:
+            holder = re.search(r"pid (\d+)[^;]* on (node\d) holds WR on all bytes \(fcntl\)", row["sentence"] or "")
+            if not holder:
+                continue
+            named += 1
+            begin = before["at"] - frame["interval_s"] - truth.SLACK
+            if int(holder[1]) not in true.holders_in(holder[2], "gfs2", row["ino"], begin, frame["at"]):
+                wrong.append(f"frame {frame['number']}: {row['sentence']}")
+    lost = truth.lost_by_row(frames, true)
+    for key, (told, really, _) in lost.items():
+        said.append(f"{true.paths[key]}: {told:.1f} s, truly {really:.1f} s")
+        if really > 5 and not really / 2 <= told <= 2 * really:
+            wrong.append(said[-1])
+    assert named and not wrong, "\n".join(said + wrong)
+    return "\n".join([f"{named} holders named", *said])
 
 
 def test_truth_while_a_node_stands_still(cluster, build):

@@ -11,7 +11,7 @@ fi
 captures=$1
 corpus=$2
 mkdir -p "$corpus"
-for target in archive clean corosync dlm forms fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording replay sbstats wire; do
+for target in archive clean corosync dlm forms fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name plocks recording replay sbstats wire; do
 	mkdir -p "$corpus/$target"
 done
 
@@ -55,6 +55,9 @@ printf '32264 /mnt/o2/spool\n32272 /mnt/o2/victim db\n7 x' >"$corpus/names/three
 
 printf 'nodelist {\n node {\n  ring0_addr: 10.77.0.1\n  name: node1\n }\n node {\n ring0_addr: 10.77.0.2\n }\n}\n' >"$corpus/corosync/two"
 printf '\007N S S 100.5 832.84 ok\nN F mountinfo 100.6 832.90 \na mount\n\nN E 0 100.7 832.91 \nN L glocks 1 1 1 1 8 0 x:y\nN\006a\nb\nc\nN L glocks 1 1 1 1 4 0 x:y\nR\000R\003N Z 1 1\n' >"$corpus/wire/sample"
+
+printf '4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF sqlite3\n' >"$corpus/plocks/kernel"
+printf '9288 WR 0-99 nodeid 1 pid 77 owner ffff8c0a rown 0 WAITING\n9289 rown 1 unused_ms 20\ncomm 77 sqlite3\n' >"$corpus/plocks/daemon"
 
 trace=$captures/gfs2-trace/node2/trace
 if [ -f "$trace" ]; then
