@@ -19,6 +19,10 @@
  */
 void one_cause(struct model *m);
 
+/* ---- scan.c: banners about processes that ask once for each of many files. */
+
+void scan_banners(struct model *m, const struct names *names);
+
 /* ---- unprotected.c: banners about files that fcntl(2) locks of several nodes do not protect. */
 
 /* Adds a banner for each file of m->unprotected. `names` has the known paths, or is NULL. */

@@ -28,6 +28,8 @@ int watch_sample(struct watch *w, const struct sample *sample)
 	if (!err && w->effort != PATHS_NONE)
 		paths_take(&w->paths, w->names, w->model, w->collector, sample);
 	if (!err)
+		scan_banners(w->model, w->names ? *w->names : NULL);
+	if (!err)
 		unprotected_banners(w->model, w->names ? *w->names : NULL);
 	return err;
 }
