@@ -42,6 +42,13 @@ static inline bool scan_char(struct scan *s, char c)
 	return true;
 }
 
+/* Takes the blanks that come next, if any. */
+static inline void scan_blanks(struct scan *s)
+{
+	while (scan_char(s, ' '))
+		;
+}
+
 /*
  * Compares with a text. If the caller's text is a constant, the compiler compares two, four or
  * eight bytes at once. Otherwise it would call memcmp(), which takes longer than the rest of a
@@ -293,6 +300,15 @@ static inline size_t scan_word(struct scan *s, const char **word)
 	*word = s->p;
 	s->p = p;
 	return (size_t)(p - *word);
+}
+
+/* Reads a hexadecimal number that is right-aligned in a column. */
+static inline bool scan_column(const char *column, size_t width, uint64_t *out)
+{
+	struct scan s = scan_line(column, width);
+
+	scan_blanks(&s);
+	return scan_hex(&s, out) && scan_done(&s);
 }
 
 #endif

@@ -18,10 +18,6 @@
 enum { STATE_RECOVERING = 0x2 };
 
 static const char *const queues[] = {"Granted", "Converting", "Blocked"};
-static const struct {
-	const char *name;
-	int level;
-} modes[] = {{"NL", 0}, {"PR", 3}, {"EX", 5}, {"CR", 1}, {"CW", 2}, {"PW", 4}};
 
 /* Returns a level that is written as a mode or as a number, -1 for none. */
 static int level_of(const char *word, size_t n)
@@ -29,9 +25,8 @@ static int level_of(const char *word, size_t n)
 	struct scan s = scan_line(word, n);
 	int32_t number;
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (n == 2 && memcmp(word, modes[i].name, 2) == 0)
-			return modes[i].level;
+	if (forms_mode(word, n) >= 0)
+		return forms_mode(word, n);
 	return scan_i32(&s, &number) && number >= -1 && number <= 5 ? number : -1;
 }
 
@@ -76,8 +71,7 @@ static int begin_resource(struct forms *f, const char *line, size_t len)
 /* Takes the next word and the blanks before it. */
 static size_t next_word(struct scan *s, const char **word)
 {
-	while (scan_char(s, ' '))
-		;
+	scan_blanks(s);
 	return scan_word(s, word);
 }
 

@@ -46,15 +46,6 @@ static const char *glock_mode(int mode)
 	return mode == 5 ? "EX" : mode == 3 ? "SH" : mode == 2 ? "DF" : "UN";
 }
 
-static bool scan_column(const char *column, size_t width, uint64_t *out)
-{
-	struct scan s = scan_line(column, width);
-
-	while (scan_char(&s, ' '))
-		;
-	return scan_hex(&s, out) && scan_done(&s);
-}
-
 static bool glock_of(const char *name, size_t len, uint64_t *type, uint64_t *number)
 {
 	return len == GLOCK_NAME && scan_column(name, 8, type) &&

@@ -81,6 +81,8 @@ extern forms_take forms_log, forms_fs_locks, forms_dlm_locks, forms_lockdebug, f
 __attribute__((format(printf, 2, 3))) int forms_print(struct buffer *b, const char *format, ...);
 /* Copies at most what fits, and ends it. Control characters become '?'. */
 void forms_copy(char to[FORMS_NAME_MAX], const char *from, size_t len);
+/* Returns the DLM's mode of the two letters, or -1. */
+int forms_mode(const char *word, size_t len);
 /* Returns the place behind `word` in the line, or NULL. */
 const char *forms_after(const char *line, size_t len, const char *word);
 

@@ -30,6 +30,16 @@ void forms_copy(char to[FORMS_NAME_MAX], const char *from, size_t len)
 	to[n] = '\0';
 }
 
+int forms_mode(const char *word, size_t len)
+{
+	static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
+
+	for (int i = 0; i < 6; i++)
+		if (len == 2 && memcmp(word, modes[i], 2) == 0)
+			return i;
+	return -1;
+}
+
 const char *forms_after(const char *line, size_t len, const char *word)
 {
 	const char *at = memmem(line, len, word, strlen(word));

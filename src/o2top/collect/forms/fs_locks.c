@@ -56,8 +56,7 @@ static uint64_t number_after(const char *line, size_t len, const char *key)
 	uint64_t n = 0;
 	struct scan s = scan_line(at ? at : line, at ? (size_t)(line + len - at) : 0);
 
-	while (scan_char(&s, ' '))
-		;
+	scan_blanks(&s);
 	return scan_u64(&s, &n) ? n : 0;
 }
 

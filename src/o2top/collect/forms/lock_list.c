@@ -17,17 +17,12 @@
 
 enum { MASTER_COPY = 0x10000 };
 
-static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
-
 static bool scan_mode(struct scan *s, int *mode)
 {
 	const char *word;
 	size_t n = scan_word(s, &word);
 
-	*mode = -1;
-	for (int i = 0; i < 6; i++)
-		if (n == 2 && memcmp(word, modes[i], 2) == 0)
-			*mode = i;
+	*mode = forms_mode(word, n);
 	return n == 2;
 }
 

@@ -27,7 +27,6 @@ static const struct {
 	int queue;
 } queues[] = {
     {"Granted", GRANTED}, {"Conver", CONVERTING}, {"Waiting", WAITING}, {"Lookup", NOT_QUEUED}};
-static const char *const mode_words[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
 
 /* Returns a mode, -1 for IV, or -2 for another word. */
 static int mode_of(const char *word, size_t n)
@@ -36,9 +35,8 @@ static int mode_of(const char *word, size_t n)
 		word++;
 		n -= word[n - 2] == ')' ? 2 : 1;
 	}
-	for (int i = 0; i < 6; i++)
-		if (n == 2 && memcmp(word, mode_words[i], 2) == 0)
-			return i;
+	if (forms_mode(word, n) >= 0)
+		return forms_mode(word, n);
 	return n == 2 && (memcmp(word, "IV", 2) == 0 || memcmp(word, "--", 2) == 0 ||
 			  memcmp(word, "XX", 2) == 0)
 		   ? -1
@@ -119,8 +117,7 @@ struct lock_words {
 /* Takes a number behind blanks. */
 static bool scan_next(struct scan *s, bool hex, uint64_t *out)
 {
-	while (scan_char(s, ' '))
-		;
+	scan_blanks(s);
 	return hex ? scan_hex(s, out) : scan_u64(s, out);
 }
 
@@ -138,8 +135,7 @@ static bool read_lock(struct lock_words *l, const char *line, size_t len)
 	while (scan_left(&s)) {
 		int mode;
 
-		while (scan_char(&s, ' '))
-			;
+		scan_blanks(&s);
 		n = scan_word(&s, &word);
 		mode = n ? mode_of(word, n) : -2;
 		if (n == 2 && memcmp(word, "rq", 2) == 0) {
@@ -155,12 +151,10 @@ static bool read_lock(struct lock_words *l, const char *line, size_t len)
 			   (memcmp(word, "master", 6) == 0 || memcmp(word, "Master", 6) == 0 ||
 			    memcmp(word, "Remote", 6) == 0)) {
 			l->remote = *word == 'R';
-			while (scan_char(&s, ' '))
-				;
+			scan_blanks(&s);
 			if (!scan_i32(&s, &l->node))
 				return false;
-			while (scan_char(&s, ' '))
-				;
+			scan_blanks(&s);
 			scan_hex(&s, &l->remid);
 		} else if (mode > -2) {
 			if (asked || *word == '(')

@@ -38,8 +38,7 @@ static const char *take_stamp(struct forms *f, const char *p, const char *end)
 
 	if (!scan_char(&s, '['))
 		return p;
-	while (scan_char(&s, ' '))
-		;
+	scan_blanks(&s);
 	if (!scan_u64(&s, &sec) || !scan_char(&s, '.') || !scan_u64(&s, &part) ||
 	    !scan_char(&s, ']') || sec > 1000000000 || part > 999999)
 		return p;

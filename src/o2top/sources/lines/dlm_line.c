@@ -88,16 +88,6 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
 	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows a lock's times";
 }
 
-/* Reads a number that is right-aligned in a column. */
-static bool scan_column(const char *column, size_t width, uint64_t *out)
-{
-	struct scan s = scan_line(column, width);
-
-	while (scan_char(&s, ' '))
-		;
-	return scan_hex(&s, out) && scan_done(&s);
-}
-
 bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number)
 {
 	uint64_t t;

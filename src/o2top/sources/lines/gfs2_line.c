@@ -239,19 +239,13 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t
 	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows the last number";
 }
 
-static void skip_blanks(struct scan *s)
-{
-	while (scan_char(s, ' '))
-		;
-}
-
 /* Reads one of the names after any number of blanks, and sets its index. */
 static bool scan_name(struct scan *s, const char *const names[], unsigned n, unsigned *index)
 {
 	const char *word;
 	size_t len;
 
-	skip_blanks(s);
+	scan_blanks(s);
 	word = s->p;
 	while (!scan_done(s) && *s->p >= 'a' && *s->p <= 'z')
 		s->p++;
@@ -270,7 +264,7 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 	o->n_cpus = 0;
 	if (scan_text(&s, "type ")) {
 		type = GFS2_TYPE_MAX;
-		skip_blanks(&s);
+		scan_blanks(&s);
 		if (!scan_text(&s, "cpu"))
 			return "\"type\" without \"cpu\"";
 	} else if (!scan_name(&s, gfs2_type_names, GFS2_TYPE_MAX, &type) ||
@@ -281,7 +275,7 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 		return "no colon";
 	o->type = type;
 	o->stat = (enum gfs2_stat)stat;
-	for (skip_blanks(&s); !scan_done(&s); skip_blanks(&s)) {
+	for (scan_blanks(&s); !scan_done(&s); scan_blanks(&s)) {
 		if (o->n_cpus == sizeof(o->value) / sizeof(o->value[0]))
 			return "too many CPUs";
 		if (!scan_u64(&s, &o->value[o->n_cpus++]))
@@ -323,8 +317,7 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 		return false;
 	s = (struct scan){at + sizeof(event) - 1, line + len};
 	/* trace-cmd pads the names */
-	while (scan_char(&s, ' '))
-		;
+	scan_blanks(&s);
 	*wrong = "the time stamp is not understood";
 	if (!gfs2_stamp_parse(line, at, &o->at_us))
 		return true;

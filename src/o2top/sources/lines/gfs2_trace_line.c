@@ -64,8 +64,7 @@ bool gfs2_event_parse(struct gfs2_event *out, const char *line, size_t len, cons
 	*out = (struct gfs2_event){0};
 	s = (struct scan){at + sizeof(demand) - 1, line + len};
 	/* trace-cmd pads the names */
-	while (scan_char(&s, ' '))
-		;
+	scan_blanks(&s);
 	_Static_assert(sizeof(demand) == sizeof(flush), "both names have one length");
 	if (!gfs2_stamp_parse(line, at, &out->at_us)) {
 		*wrong = "the time stamp is not understood";

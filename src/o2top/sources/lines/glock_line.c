@@ -126,8 +126,7 @@ const char *glock_object_line_parse(struct glock_object_line *l, const char *tex
 	if (!scan_text(&s, "O at:") || !scan_i64(&s, &l->at_ns) || l->at_ns < 0 ||
 	    !scan_char(&s, ' '))
 		return "no time";
-	while (scan_char(&s, ' '))
-		;
+	scan_blanks(&s);
 	if (!scan_text(&s, "P: "))
 		return NULL;
 	l->path = s.p;
