@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum fs_kind { FS_OCFS2, FS_GFS2, FS_GLOCK, FS_KINDS };
 
@@ -180,6 +181,15 @@ int collect_local(struct collector **out, const struct local_roots *roots);
  * size differs from sample to sample, so that the boundaries move.
  */
 size_t collect_first_read(unsigned n);
+
+/* Tells whether a node is among the n_only names, or these are none. */
+static inline bool collect_wants(char *const *only, size_t n_only, const char *node)
+{
+	for (size_t i = 0; i < n_only; i++)
+		if (strcmp(only[i], node) == 0)
+			return true;
+	return n_only == 0;
+}
 
 /* ---- kinds.c: names of the kinds of files: on a connection, in recordings and in messages.
  *

@@ -251,14 +251,6 @@ static int take_file(void *arg, struct walk_file *f)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-static bool archive_wanted(const struct archives *a, const char *host)
-{
-	for (size_t i = 0; i < a->n_only; i++)
-		if (strcmp(a->only[i], host) == 0)
-			return true;
-	return a->n_only == 0;
-}
-
 /* Orders visits by run, then by time. */
 static int by_time(const void *x, const void *y)
 {
@@ -332,7 +324,7 @@ static int make_hosts(struct archives *a)
 
 		while (j < a->n_hosts && strcmp(a->hosts[j], host) != 0)
 			j++;
-		if (j == a->n_hosts && archive_wanted(a, host))
+		if (j == a->n_hosts && collect_wants(a->only, a->n_only, host))
 			a->hosts[a->n_hosts++] = host;
 	}
 	return 0;

@@ -45,14 +45,6 @@ struct recording {
 	bool one_node; /* the user says that files without a name of a node are of one node */
 };
 
-static bool recording_wanted(const struct recording *r, const char *node)
-{
-	for (size_t i = 0; i < r->n_only; i++)
-		if (strcmp(r->only[i], node) == 0)
-			return true;
-	return r->n_only == 0;
-}
-
 /* Returns the index of the node of that name; n_nodes if there is none. */
 static size_t node_named(const struct recording *r, const char *name)
 {
@@ -118,7 +110,7 @@ static int set_place(struct recording *r, const char *node, const char *path,
 	struct place *p;
 	int err;
 
-	if (!recording_wanted(r, node))
+	if (!collect_wants(r->only, r->n_only, node))
 		return 0;
 	err = node_index(r, node, &index);
 	if (err)
