@@ -146,6 +146,26 @@ static const char *wrong_event(const struct trace *tr, uint64_t at_us, unsigned 
 	return NULL;
 }
 
+/*
+ * Checks an event that was read with that result, and says what is wrong. Returns whether the event
+ * is new, and one of this file system.
+ */
+static bool counts(struct trace *tr, const char *wrong, size_t number, bool complete,
+		   uint64_t at_us, uint32_t type, uint32_t major, uint32_t minor)
+{
+	bool is_new = (int64_t)at_us > tr->until_us;
+
+	if (!wrong)
+		wrong = wrong_event(tr, at_us, type, complete);
+	if (wrong) {
+		problem(tr->t->problems, tr->label, number, "%s", wrong);
+		return false;
+	}
+	if ((int64_t)at_us > tr->last_us)
+		tr->last_us = (int64_t)at_us;
+	return is_new && is_ours(tr, major, minor);
+}
+
 /* Takes a line that is another event than gfs2_glock_lock_time. */
 static void take_other_event(struct trace *tr, const char *line, size_t len, size_t number,
 			     bool complete)
@@ -155,14 +175,8 @@ static void take_other_event(struct trace *tr, const char *line, size_t len, siz
 
 	if (!gfs2_event_parse(&e, line, len, &wrong))
 		return;
-	if (!wrong)
-		wrong = wrong_event(tr, e.at_us, e.type, complete);
-	if (wrong)
-		problem(tr->t->problems, tr->label, number, "%s", wrong);
-	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, e.major, e.minor))
+	if (counts(tr, wrong, number, complete, e.at_us, e.type, e.major, e.minor))
 		phases_take_event(tr->t, &e, (int64_t)e.at_us + tr->t->kernel_shift_us);
-	if (!wrong && (int64_t)e.at_us > tr->last_us)
-		tr->last_us = (int64_t)e.at_us;
 }
 
 static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t number,
@@ -176,14 +190,8 @@ static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t
 		take_other_event(tr, line, len, number, complete);
 		return true;
 	}
-	if (!wrong)
-		wrong = wrong_event(tr, e.at_us, e.type, complete);
-	if (wrong)
-		problem(tr->t->problems, tr->label, number, "%s", wrong);
-	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, e.major, e.minor))
+	if (counts(tr, wrong, number, complete, e.at_us, e.type, e.major, e.minor))
 		take_event(tr, &e);
-	if (!wrong && (int64_t)e.at_us > tr->last_us)
-		tr->last_us = (int64_t)e.at_us;
 	return true;
 }
 

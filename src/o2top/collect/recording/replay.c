@@ -75,14 +75,6 @@ static void forget_sample(struct replay *r)
 	r->n_nodes = r->n_files = 0;
 }
 
-static bool replay_wanted(const struct replay *r, const char *node)
-{
-	for (size_t i = 0; i < r->n_only; i++)
-		if (strcmp(r->only[i], node) == 0)
-			return true;
-	return r->n_only == 0;
-}
-
 static int keep_name(struct replay *r, const char *name)
 {
 	char **more;
@@ -337,7 +329,7 @@ static void choose_nodes(struct replay *r)
 	for (size_t i = r->n_nodes; i--;) {
 		struct node_sample gone = r->nodes[i];
 
-		if (replay_wanted(r, gone.name))
+		if (collect_wants(r->only, r->n_only, gone.name))
 			continue;
 		memmove(&r->nodes[i], &r->nodes[i + 1], (r->n_nodes - i - 1) * sizeof(gone));
 		/* The node stays behind the others, and is freed with them. */
@@ -349,7 +341,7 @@ static size_t count_wanted(const struct replay *r)
 {
 	size_t n = 0;
 
-	while (n < r->n_nodes && replay_wanted(r, r->nodes[n].name))
+	while (n < r->n_nodes && collect_wants(r->only, r->n_only, r->nodes[n].name))
 		n++;
 	return n;
 }
@@ -451,29 +443,10 @@ static struct replay *new_replay(char *const *only, size_t n_only)
 	return r;
 }
 
-int collect_replay(struct collector **out, const char *path, char *const *only, size_t n_only,
-		   struct problems *problems)
+/* Hands out the collector of frames that were opened, or frees it. */
+static int end_open(struct collector **out, struct replay *r, int err, const char *label,
+		    struct problems *problems)
 {
-	struct replay *r = new_replay(only, n_only);
-	int err = r ? frames_open_set(&r->frames, path, problems) : -ENOMEM;
-
-	if (!err) {
-		*out = &r->collector;
-		return 0;
-	}
-	problem(problems, path, 0, "%s",
-		err == -EBADMSG ? "not a recording of o2top" : strerror(-err));
-	if (r)
-		replay_close(&r->collector);
-	return err;
-}
-
-int collect_replay_memory(struct collector **out, const void *bytes, size_t size, const char *label,
-			  struct problems *problems)
-{
-	struct replay *r = new_replay(NULL, 0);
-	int err = r ? frames_open_memory(&r->frames, bytes, size, label, problems) : -ENOMEM;
-
 	if (!err) {
 		*out = &r->collector;
 		return 0;
@@ -483,4 +456,22 @@ int collect_replay_memory(struct collector **out, const void *bytes, size_t size
 	if (r)
 		replay_close(&r->collector);
 	return err;
+}
+
+int collect_replay(struct collector **out, const char *path, char *const *only, size_t n_only,
+		   struct problems *problems)
+{
+	struct replay *r = new_replay(only, n_only);
+	int err = r ? frames_open_set(&r->frames, path, problems) : -ENOMEM;
+
+	return end_open(out, r, err, path, problems);
+}
+
+int collect_replay_memory(struct collector **out, const void *bytes, size_t size, const char *label,
+			  struct problems *problems)
+{
+	struct replay *r = new_replay(NULL, 0);
+	int err = r ? frames_open_memory(&r->frames, bytes, size, label, problems) : -ENOMEM;
+
+	return end_open(out, r, err, label, problems);
 }
