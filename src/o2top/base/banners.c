@@ -5,45 +5,32 @@
 #include "problems.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void banner_add(struct banners *b, const char *code, const char *format, va_list args)
+void banner_coded(struct banners *b, const char *code, const char *format, ...)
 {
 	char *text;
+	va_list args;
+	bool drop;
+	int n;
 
-	if (vasprintf(&text, format, args) < 0)
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
 		return;
-	for (size_t i = 0; i < b->n; i++)
-		if (strcmp(b->text[i], text) == 0) {
-			free(text);
-			return;
-		}
-	if (b->n == BANNERS_MAX) {
+	drop = b->n == BANNERS_MAX;
+	for (size_t i = 0; i < b->n && !drop; i++)
+		drop = strcmp(b->text[i], text) == 0;
+	if (drop) {
 		free(text);
 		return;
 	}
 	b->code[b->n] = code;
 	b->text[b->n++] = text;
-}
-
-void banner(struct banners *b, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	banner_add(b, "CLUSTER_STATE", format, args);
-	va_end(args);
-}
-
-void banner_coded(struct banners *b, const char *code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	banner_add(b, code, format, args);
-	va_end(args);
 }
 
 void banners_clear(struct banners *b)

@@ -25,11 +25,10 @@ struct banners {
 	size_t n;
 };
 
-/* Adds a banner with the code CLUSTER_STATE. */
-__attribute__((format(printf, 2, 3))) void banner(struct banners *b, const char *format, ...);
-/* Adds one with another code, or NULL for one that is no warning. */
+/* Adds a banner with a code, or NULL for one that is no warning. */
 __attribute__((format(printf, 3, 4))) void banner_coded(struct banners *b, const char *code,
 							const char *format, ...);
+#define banner(b, ...) banner_coded(b, "CLUSTER_STATE", __VA_ARGS__)
 void banners_clear(struct banners *b);
 
 /* ---- complain.c: messages of o2top for its user, on standard error. */
