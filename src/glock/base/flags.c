@@ -8,91 +8,70 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The letters of a flag in 6.1 and in 7.0, which 6.18 has, too: see spell_glock_flags(). 0: none. */
 struct letter {
 	uint32_t bit;
-	char letter;
-	bool unless; /* printed when the flag is not set */
+	char linux_6_1, linux_7_0;
 };
 
 /* In 6.1 the letter I says that there is a lock. Today's letter a says the opposite. */
-static const struct letter letters_6_1[] = {
-    {GLOCK__F_LOCK, 'l', false},
-    {GLOCK__F_DEMOTE, 'D', false},
-    {GLOCK__F_PENDING_DEMOTE, 'd', false},
-    {GLOCK__F_DEMOTE_IN_PROGRESS, 'p', false},
-    {GLOCK__F_DIRTY, 'y', false},
-    {GLOCK__F_LFLUSH, 'f', false},
-    {GLOCK__F_INVALIDATING, 'i', false},
-    {GLOCK__F_HAVE_REPLY, 'r', false},
-    {GLOCK__F_INITIAL, 'I', true},
-    {GLOCK__F_FROZEN, 'F', false},
-    {GLOCK__F_QUEUED, 'q', false},
-    {GLOCK__F_LRU, 'L', false},
-    {GLOCK__F_OBJECT, 'o', false},
-    {GLOCK__F_BLOCKING, 'b', false},
-    {GLOCK__F_PENDING_DELETE, 'P', false},
-    {GLOCK__F_FREEING, 'x', false},
-    {GLOCK__F_INSTANTIATE_NEEDED, 'n', false},
-    {GLOCK__F_INSTANTIATING, 'N', false},
-    {0, 0, false},
+static const struct letter glock_letters[] = {
+    {GLOCK__F_LOCK, 'l', 'l'},
+    {GLOCK__F_DEMOTE, 'D', 'D'},
+    {GLOCK__F_PENDING_DEMOTE, 'd', 'd'},
+    {GLOCK__F_DEMOTE_IN_PROGRESS, 'p', 'p'},
+    {GLOCK__F_DIRTY, 'y', 'y'},
+    {GLOCK__F_LFLUSH, 'f', 'f'},
+    {GLOCK__F_INVALIDATING, 'i', 0},
+    {GLOCK__F_MAY_CANCEL, 0, 'c'},
+    {GLOCK__F_HAVE_REPLY, 'r', 'r'},
+    {GLOCK__F_INITIAL, 'I', 'a'},
+    {GLOCK__F_FROZEN, 'F', 'F'},
+    {GLOCK__F_QUEUED, 'q', 'q'},
+    {GLOCK__F_LRU, 'L', 'L'},
+    {GLOCK__F_OBJECT, 'o', 'o'},
+    {GLOCK__F_BLOCKING, 'b', 'b'},
+    {GLOCK__F_PENDING_DELETE, 'P', 0},
+    {GLOCK__F_FREEING, 'x', 0},
+    {GLOCK__F_INSTANTIATE_NEEDED, 'n', 'n'},
+    {GLOCK__F_INSTANTIATING, 'N', 'N'},
+    {GLOCK__F_TRY_TO_EVICT, 0, 'e'},
+    {GLOCK__F_VERIFY_DELETE, 0, 'E'},
+    {GLOCK__F_DEFER_DELETE, 0, 's'},
+    {GLOCK__F_CANCELING, 0, 'C'},
+    {0},
 };
 
 /* The traces of 6.1 have no letters for these four flags. */
 static const uint32_t traced_as_number_6_1 = GLOCK__F_PENDING_DELETE | GLOCK__F_FREEING |
 					     GLOCK__F_INSTANTIATE_NEEDED | GLOCK__F_INSTANTIATING;
 
-static const struct letter letters_7_0[] = {
-    {GLOCK__F_LOCK, 'l', false},
-    {GLOCK__F_DEMOTE, 'D', false},
-    {GLOCK__F_PENDING_DEMOTE, 'd', false},
-    {GLOCK__F_DEMOTE_IN_PROGRESS, 'p', false},
-    {GLOCK__F_DIRTY, 'y', false},
-    {GLOCK__F_LFLUSH, 'f', false},
-    {GLOCK__F_MAY_CANCEL, 'c', false},
-    {GLOCK__F_HAVE_REPLY, 'r', false},
-    {GLOCK__F_INITIAL, 'a', false},
-    {GLOCK__F_FROZEN, 'F', false},
-    {GLOCK__F_QUEUED, 'q', false},
-    {GLOCK__F_LRU, 'L', false},
-    {GLOCK__F_OBJECT, 'o', false},
-    {GLOCK__F_BLOCKING, 'b', false},
-    {GLOCK__F_INSTANTIATE_NEEDED, 'n', false},
-    {GLOCK__F_INSTANTIATING, 'N', false},
-    {GLOCK__F_TRY_TO_EVICT, 'e', false},
-    {GLOCK__F_VERIFY_DELETE, 'E', false},
-    {GLOCK__F_DEFER_DELETE, 's', false},
-    {GLOCK__F_CANCELING, 'C', false},
-    {0, 0, false},
-};
-
-static const struct letter *const glock_letters[GLOCK__TEXT_FORMAT_MAX] = {
-    [GLOCK__LINUX_6_1] = letters_6_1,
-    [GLOCK__LINUX_7_0] = letters_7_0,
-    [GLOCK__LINUX_6_18] = letters_7_0, /* with R for c: see spell_glock_flags() */
-};
-
 /* The letter p is of 6.1 only. Later kernels have no such request. */
 static const struct letter holder_letters[] = {
-    {GLOCK_TRY | GLOCK_TRY_CACHED | GLOCK__TRY_NOQUEUE, 't', false},
-    {GLOCK_TRY_1CB, 'T', false},
-    {GLOCK_RECOVER, 'e', false},
-    {GLOCK_ANY, 'A', false},
-    {GLOCK_PRIORITY, 'p', false},
-    {GLOCK_NODE_SCOPE, 'n', false},
-    {GLOCK_ASYNC, 'a', false},
-    {GLOCK_EXACT, 'E', false},
-    {GLOCK_NOCACHE, 'c', false},
-    {GLOCK__H_HOLDER, 'H', false},
-    {GLOCK__H_WAIT, 'W', false},
-    {GLOCK_SKIP, 's', false},
-    {0, 0, false},
+    {GLOCK_TRY | GLOCK_TRY_CACHED | GLOCK__TRY_NOQUEUE, 't', 't'},
+    {GLOCK_TRY_1CB, 'T', 'T'},
+    {GLOCK_RECOVER, 'e', 'e'},
+    {GLOCK_ANY, 'A', 'A'},
+    {GLOCK_PRIORITY, 'p', 0},
+    {GLOCK_NODE_SCOPE, 'n', 'n'},
+    {GLOCK_ASYNC, 'a', 'a'},
+    {GLOCK_EXACT, 'E', 'E'},
+    {GLOCK_NOCACHE, 'c', 'c'},
+    {GLOCK__H_HOLDER, 'H', 'H'},
+    {GLOCK__H_WAIT, 'W', 'W'},
+    {GLOCK_SKIP, 's', 's'},
+    {0},
 };
 
-static char *spell_flags(char *out, const struct letter *l, uint32_t flags, uint32_t without)
+static char *spell_flags(char *out, const struct letter *l, enum glock__text_format format,
+			 uint32_t flags, uint32_t without)
 {
-	for (; l->bit; l++)
-		if (!(l->bit & without) && !(flags & l->bit) == l->unless)
-			*out++ = l->letter;
+	for (; l->bit; l++) {
+		char letter = format == GLOCK__LINUX_6_1 ? l->linux_6_1 : l->linux_7_0;
+
+		if (letter && !(l->bit & without) && !(flags & l->bit) == (letter == 'I'))
+			*out++ = letter;
+	}
 	*out = '\0';
 	return out;
 }
@@ -109,7 +88,7 @@ static char *spell_glock_flags(char *out, enum glock__text_format format, uint32
 
 	if (r_for_c && flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
 		flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
-	end = spell_flags(out, glock_letters[format], flags, without);
+	end = spell_flags(out, glock_letters, format, flags, without);
 	c = r_for_c ? strchr(out, 'c') : NULL;
 	if (c)
 		*c = 'R';
@@ -134,5 +113,5 @@ void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_forma
 
 void glock__holder_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell_flags(out, holder_letters, flags, format == GLOCK__LINUX_6_1 ? 0 : GLOCK_PRIORITY);
+	spell_flags(out, holder_letters, format, flags, 0);
 }
