@@ -30,6 +30,7 @@ struct facts {
 	bool directory;
 	unsigned writers, readers, waiting, silent, unusable, losing;
 	char wrote[160], read[160], waits[160], lost[160];
+	char wait[176];  /* "node1 waits", "node1 and node2 wait" */
 	const char *who; /* the nodes that lost time, or wait */
 	unsigned n_who;
 	char not_answering[160], back[160]; /* nodes that do not answer; nodes that answer again */
@@ -69,9 +70,9 @@ static bool waits_for_process(const struct facts *f)
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s while a process of this space is stopped or hangs: kill -CONT continues a "
+		 "%s while a process of this space is stopped or hangs: kill -CONT continues a "
 		 "stopped process; the end of a process frees its locks",
-		 f->waits, verb(f->waiting, "waits", "wait"));
+		 f->wait);
 }
 
 static bool deadlock(const struct facts *f)
@@ -84,14 +85,13 @@ static bool deadlock(const struct facts *f)
 static void say_deadlock(const struct facts *f, char *buf, size_t size)
 {
 	if (deadlock_in_kernel(f->m, f->row)) {
-		snprintf(buf, size, "%s %s %s", f->waits, verb(f->waiting, "waits", "wait"),
-			 deadlock_of_kernel);
+		snprintf(buf, size, "%s %s", f->wait, deadlock_of_kernel);
 		return;
 	}
 	snprintf(buf, size,
-		 "%s %s in a deadlock: end one of the processes that the line names, and let the "
+		 "%s in a deadlock: end one of the processes that the line names, and let the "
 		 "programs take their locks in one order",
-		 f->waits, verb(f->waiting, "waits", "wait"));
+		 f->wait);
 }
 
 /* Returns whether the row's waits are of the first sample, which does not tell their ages. */
@@ -144,20 +144,17 @@ static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 
 	if (!root && !f->silent) {
 		snprintf(buf, size,
-			 "%s %s while no line of %s can be used: see the problems, because %s may "
+			 "%s while no line of %s can be used: see the problems, because %s may "
 			 "have the lock",
-			 f->waits, verb(f->waiting, "waits", "wait"), f->not_usable,
-			 verb(f->unusable, "that node", "those nodes"));
+			 f->wait, f->not_usable, verb(f->unusable, "that node", "those nodes"));
 		return;
 	}
-	snprintf(
-	    buf, size,
-	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
-	    f->waits, verb(f->waiting, "waits", "wait"),
-	    root ? f->m->nodes[root->node].name : f->not_answering,
-	    root ? "does" : verb(f->silent, "does", "do"),
-	    root ? "that node hangs" : verb(f->silent, "that node hangs", "those nodes hang"),
-	    root ? "is" : verb(f->silent, "is", "are"));
+	snprintf(buf, size,
+		 "%s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
+		 f->wait, root ? f->m->nodes[root->node].name : f->not_answering,
+		 root ? "does" : verb(f->silent, "does", "do"),
+		 root ? "that node hangs" : verb(f->silent, "that node hangs", "those nodes hang"),
+		 root ? "is" : verb(f->silent, "is", "are"));
 }
 
 static bool self_deadlock(const struct facts *f)
@@ -167,10 +164,7 @@ static bool self_deadlock(const struct facts *f)
 
 static void say_self_deadlock(const struct facts *f, char *buf, size_t size)
 {
-	char waits[192];
-
-	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
-	self_deadlock_advice(f->m, f->row, waits, buf, size);
+	self_deadlock_advice(f->m, f->row, f->wait, buf, size);
 }
 
 static bool hangs(const struct facts *f)
@@ -181,8 +175,7 @@ static bool hangs(const struct facts *f)
 /* Says which nodes wait, and for long if that is known. */
 static const char *waits_text(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s%s", f->waits, verb(f->waiting, "waits", "wait"),
-		 f->hang == HANG_NOW ? " long" : "");
+	snprintf(buf, size, "%s%s", f->wait, f->hang == HANG_NOW ? " long" : "");
 	return buf;
 }
 
@@ -207,9 +200,8 @@ static void say_sqlite(const struct facts *f, char *buf, size_t size)
 {
 	char waits[192];
 
-	snprintf(waits, sizeof(waits), "%s %s", f->waiting ? f->waits : f->who,
-		 verb(f->waiting ? f->waiting : f->n_who, "waits", "wait"));
-	sqlite_advice(f->m, f->row, waits, buf, size);
+	snprintf(waits, sizeof(waits), "%s %s", f->who, verb(f->n_who, "waits", "wait"));
+	sqlite_advice(f->m, f->row, f->waiting ? f->wait : waits, buf, size);
 }
 
 static void say_hangs(const struct facts *f, char *buf, size_t size)
@@ -446,7 +438,7 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting && !f->readers)
-		snprintf(buf, size, "%s %s for it: %s", f->waits, verb(f->waiting, "waits", "wait"),
+		snprintf(buf, size, "%s for it: %s", f->wait,
 			 next_frame_tells(f) ? "the next frame tells which nodes read or write it"
 					     : "this frame does not show which nodes read or write "
 					       "it");
@@ -519,6 +511,7 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 		f.waiting = 1;
 		snprintf(f.waits, sizeof(f.waits), "another node");
 	}
+	snprintf(f.wait, sizeof(f.wait), "%s %s", f.waits, verb(f.waiting, "waits", "wait"));
 	f.losing = name_part(m, row, LOST, f.lost, sizeof(f.lost));
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
