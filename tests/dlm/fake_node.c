@@ -2,6 +2,8 @@
 /* fake_node.c - see fake_node.h. */
 #include "fake_node.h"
 
+#include "../glock/inside.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -118,7 +120,7 @@ struct glock_space *node_that(unsigned int flags, const struct glock_ops *ops, r
 	struct glock_space *space;
 
 	assert_int_equal(glock_space_open("fake", &o, &space), 0);
-	assert_int_equal(glock__trace_begin(space, 8), 0);
+	assert_int_equal(trace_begin(space, 8), 0);
 	return space;
 }
 

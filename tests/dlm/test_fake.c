@@ -4,9 +4,9 @@
  *
  * No kernel takes part. Several spaces of this process are the nodes.
  */
+#include "../glock/inside.h"
 #include "fake_dlm.h"
 #include "fake_node.h"
-#include "glock/core/space.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -377,7 +377,7 @@ static int demands(struct glock_space *space)
 	char line[256];
 	int n = 0;
 
-	while (glock__trace_next(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1)
+	while (trace_next(space, &cursor, line, sizeof(line)) == 1)
 		n += strstr(line, "gfs2_demote_rq") != NULL;
 	return n;
 }

@@ -312,7 +312,7 @@ void rig_open_with(struct glock_space_options *o)
 	o->log = on_log;
 	env.mem = rig_mem;
 	assert_int_equal(glock__space_open("rig", o, &rig.lm, &env, &rig.space), 0);
-	assert_int_equal(glock__trace_begin(rig.space, 8), 0);
+	assert_int_equal(trace_begin(rig.space, 8), 0);
 }
 
 void rig_open(unsigned int flags)

@@ -11,6 +11,7 @@
 
 #include "glock/core/internal.h"
 #include "glock/state/show.h"
+#include "inside.h"
 
 #include "check.h"
 

@@ -83,7 +83,7 @@ static void machine_cancel_too_late(void **state)
 	rig_dq(&a);
 	rig_answer(0);
 	assert_int_equal(gl->state, GLOCK_EX);
-	assert_true(!glock__look(gl).any_holders);
+	assert_true(!look(gl).any_holders);
 	*rig.log = '\0';
 	rig_nq(&b, gl, GLOCK_SH, 0);
 	assert_true(glock_poll(&b));

@@ -138,8 +138,7 @@ static void demand_merged_demands_in_traces(void **state)
 	rig_hold(&a, gl, GLOCK_EX, 0);
 	rig_bast(gl, GLOCK__PR);
 	rig_bast(gl, GLOCK__CW);
-	while (glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) ==
-	       1) {
+	while (trace_next(rig.space, &cursor, line, sizeof(line)) == 1) {
 		if (!strstr(line, "demote_rq"))
 			continue;
 		assert_in_range(n, 0, 1);
@@ -182,7 +181,7 @@ static void demand_hold_time(void **state)
 	rig_bast(gl, GLOCK__EX);
 	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
 	assert_false(gl->flags & GLOCK__F_DEMOTE);
-	assert_int_equal(glock__look(gl).counts.held_off, 1);
+	assert_int_equal(look(gl).counts.held_off, 1);
 	rig_dq(&a);
 	rig_expect("");
 	/* this node may use the glock meanwhile */
@@ -194,7 +193,7 @@ static void demand_hold_time(void **state)
 	rig_pass(1 * RIG_MS);
 	rig_expect("th:UN:3 inval:3 convert:NL");
 	rig_answer(0);
-	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
+	assert_int_equal(look(gl).demote_state, GLOCK_EX);
 	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
 	glock_put(gl);
 }
@@ -315,7 +314,7 @@ static void demand_bast_too_late(void **state)
 	*rig.log = '\0';
 	rig_bast(gl, GLOCK__PR);
 	rig_bast(gl, GLOCK__CR);
-	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
+	assert_int_equal(look(gl).demote_state, GLOCK_EX);
 	rig_expect("");
 	glock_put(gl);
 }

@@ -195,7 +195,7 @@ static void hold_bounded(void **state)
 	assert_false(gl->flags & GLOCK__F_DEMOTE);
 	rig_pass(2 * H);
 	assert_true(gl->flags & GLOCK__F_DEMOTE);
-	assert_int_equal(glock__look(gl).hold, 5 * H);
+	assert_int_equal(look(gl).hold, 5 * H);
 	assert_in_range(rig.now - began, 5 * H, 6 * H);
 	rig_dq(&gh);
 	finish(gl);

@@ -104,7 +104,7 @@ static void policy_less_the_gap(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 5 * 4}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 192 * H / 50 - H / 1000, 192 * H / 50);
+	assert_in_range(look(gl).hold, 192 * H / 50 - H / 1000, 192 * H / 50);
 }
 
 /* Three of four gaps are short. So three uses that come pay for one wait of 1.5 H in vain. */
@@ -113,7 +113,7 @@ static void policy_less_the_waits_in_vain(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {49152}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 2) / 10);
+	assert_int_equal(look(gl).hold, 192 * (H - H / 10 - H / 2) / 10);
 }
 
 /* The cost of a hand-over has two parts. The second is over when the hold time begins. */
@@ -122,7 +122,7 @@ static void policy_adds_the_reading_in(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.release = H, .enter = H, .mean = {H}, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold, 192 * H / 10 + H - H / 1000, 192 * H / 10 + H);
+	assert_in_range(look(gl).hold, 192 * H / 10 + H - H / 1000, 192 * H / 10 + H);
 }
 
 /* A turn that begins with a grant in SH, and goes on in EX, has two hand-overs. */
@@ -131,8 +131,7 @@ static void policy_two_hand_overs(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.staged = 32768, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_in_range(glock__look(gl).hold,
-			192 * (H + H * (32768 - 4096) / 65536) / 10 - H / 1000,
+	assert_in_range(look(gl).hold, 192 * (H + H * (32768 - 4096) / 65536) / 10 - H / 1000,
 			192 * (H + H * (32768 - 4096) / 65536) / 10);
 }
 
@@ -154,7 +153,7 @@ static void policy_has_a_bound(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.release = 100 * H, .likely = {65535}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 200 * RIG_MS);
+	assert_int_equal(look(gl).hold, 200 * RIG_MS);
 }
 
 static int64_t idle_wait(int64_t hand_over)
@@ -325,7 +324,7 @@ static void policy_reads_go_on(void **state)
 	p.likely[EX] = 32768;
 	know(p);
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 4 * 3) / 10);
+	assert_int_equal(look(gl).hold, 192 * (H - H / 10 - H / 4 * 3) / 10);
 }
 
 /* The demand comes during a read. The last use in EX ended before, and a gap goes on. */
@@ -373,7 +372,7 @@ static void policy_a_waiter_comes_first(void **state)
 	rig_bast(gl, GLOCK__EX);
 	rig_dq(&gh);
 	assert_null(rig.open);
-	assert_int_equal(glock__look(gl).hold, 192 * H / 10); /* the use is sure to come */
+	assert_int_equal(look(gl).hold, 192 * H / 10); /* the use is sure to come */
 	assert_true(glock_poll(&other));
 	rig_dq(&other);
 	assert_non_null(rig.open);
@@ -503,7 +502,7 @@ static void policy_bursts(void **state)
 	(void)state;
 	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {SURE}, .lone = {65536 / 3}});
 	assert_true(stays_for(GLOCK__EX));
-	assert_int_equal(glock__look(gl).hold, 192 * (H - H / 10 - H / 10) / 10);
+	assert_int_equal(look(gl).hold, 192 * (H - H / 10 - H / 10) / 10);
 	rig_pass(H / 100 * 29);
 	assert_null(rig.open);
 	rig_pass(H / 100 * 2);

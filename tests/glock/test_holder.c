@@ -221,7 +221,7 @@ static void holder_try_is_futile(void **state)
 	rig_nq(&b, gl, GLOCK_EX, 0);
 	glock__holder_init(&c, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
-	assert_int_equal(glock__look(gl).counts.tries_failed, 2);
+	assert_int_equal(look(gl).counts.tries_failed, 2);
 	assert_int_equal(gl_record(gl)->stats.v[GLOCK__QCOUNT], 2);
 	rig_dq(&b);
 	glock__holder_init(&c, gl, GLOCK_SH, GLOCK__TRY_NOQUEUE);
@@ -355,9 +355,7 @@ static void holder_several_in_order(void **state)
 		glock_holder_init(&gh[i], g[i], GLOCK_EX, 0);
 	assert_int_equal(glock_nq_m(3, gh), 0);
 	for (uint64_t want = 10; want <= 30;) {
-		assert_int_equal(
-		    glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)),
-		    1);
+		assert_int_equal(trace_next(rig.space, &cursor, buf, sizeof(buf)), 1);
 		if (!strncmp(buf, "gfs2_promote: ", 14)) {
 			char line[64];
 
@@ -373,9 +371,7 @@ static void holder_several_in_order(void **state)
 	glock_holder_init(&gh[1], meta, GLOCK_EX, 0);
 	assert_int_equal(glock_nq_m(2, gh), 0);
 	do
-		assert_int_equal(
-		    glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)),
-		    1);
+		assert_int_equal(trace_next(rig.space, &cursor, buf, sizeof(buf)), 1);
 	while (!strstr(buf, "queue EX") || strstr(buf, "dequeue"));
 	assert_non_null(strstr(buf, "glock 4:5 queue EX"));
 	glock_dq_m(2, gh);

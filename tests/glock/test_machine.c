@@ -157,7 +157,7 @@ static void machine_failed_conversion(void **state)
 	rig_answer(-EDEADLK);
 	rig_expect("th:EX:0 convert:EX:quecvt th:UN:0 inval:3 convert:NL");
 	assert_int_equal(gl->state, GLOCK_SH);
-	assert_int_equal(glock__look(gl).counts.conversions_failed, 1);
+	assert_int_equal(look(gl).counts.conversions_failed, 1);
 	rig_answer(0);
 	rig_expect("th:EX:0 convert:EX:quecvt");
 	assert_int_equal(gl->state, GLOCK_UN);
@@ -202,7 +202,7 @@ static void machine_try_fails(void **state)
 	rig_expect("th:EX:0 ask:EX:try:1cb");
 	rig_answer(-EAGAIN);
 	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
-	assert_int_equal(glock__look(gl).counts.tries_failed, 2);
+	assert_int_equal(look(gl).counts.tries_failed, 2);
 	glock_put(gl);
 }
 
@@ -234,7 +234,7 @@ static void machine_try_cached(void **state)
 	rig_answer(0);
 	rig_dq(&b);
 	assert_int_equal(gl->state, GLOCK_EX);
-	assert_int_equal(glock__look(gl).counts.tries_failed, 3);
+	assert_int_equal(look(gl).counts.tries_failed, 3);
 	glock_put(gl);
 }
 

@@ -78,11 +78,11 @@ static void check(struct glock *gl)
 	assert_int_equal(glock_statistics(gl, &s), 0);
 	assert_int_equal(r->seq % 2, 0);
 	assert_int_equal(r->state, gl->state);
-	assert_int_equal(r->target, glock__look(gl).target);
-	assert_int_equal(r->demote, glock__look(gl).demote_state);
+	assert_int_equal(r->target, look(gl).target);
+	assert_int_equal(r->demote, look(gl).demote_state);
 	assert_int_equal(r->refs, gl_refs(gl));
 	assert_int_equal(r->flags & 0xffffff, gl->flags & 0xffffff);
-	assert_int_equal(!!(r->flags & GLOCK__F_QUEUED), glock__look(gl).any_holders);
+	assert_int_equal(!!(r->flags & GLOCK__F_QUEUED), look(gl).any_holders);
 	assert_int_equal(r->stats.v[GLOCK__QCOUNT], s.qcount);
 	assert_int_equal(r->stats.v[GLOCK__DCOUNT], s.dcount);
 	assert_int_equal(glock__share_ns(r->usable, rig.now, r->flags & GLOCK__R_USABLE), s.usable);

@@ -596,9 +596,7 @@ static void space_trace(void **state)
 	rig_bast(gl, GLOCK__EX);
 	rig_answer(0);
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		assert_int_equal(
-		    glock__trace_next(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)),
-		    1);
+		assert_int_equal(trace_next(rig.space, &cursor, buf, sizeof(buf)), 1);
 		assert_string_equal(buf, want[i]);
 	}
 	rig_close();
@@ -613,14 +611,13 @@ static void state_change_of(unsigned int flags, char *line, size_t size)
 	uint64_t cursor = 0;
 
 	assert_int_equal(glock_space_open("miss", &o, &space), 0);
-	assert_int_equal(glock__trace_begin(space, 8), 0);
+	assert_int_equal(trace_begin(space, 8), 0);
 	assert_int_equal(glock_get(space, GLOCK_INODE, 5, &gl), 0);
 	glock_holder_init(&a, gl, GLOCK_SH, flags);
 	assert_int_equal(glock_nq(&a), 0);
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
 	do
-		assert_int_equal(
-		    glock__trace_next(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, size), 1);
+		assert_int_equal(trace_next(space, &cursor, line, size), 1);
 	while (strncmp(line, "gfs2_glock_state_change:", 24) != 0);
 	assert_int_equal(glock_dq(&a), 0);
 	glock_put(gl);

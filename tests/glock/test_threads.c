@@ -7,8 +7,8 @@
  */
 #include "check.h"
 #include "glock.h"
-#include "glock/state/show.h"
 #include "guarded.h"
+#include "inside.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ static void open_space(unsigned int flags)
 	const struct glock_space_options o = {.size = sizeof(o), .flags = flags};
 
 	assert_int_equal(glock_space_open("threads", &o, &space), 0);
-	assert_int_equal(glock__trace_begin(space, 10), 0);
+	assert_int_equal(trace_begin(space, 10), 0);
 	for (uint64_t i = 0; i < GLOCKS; i++)
 		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
 }

@@ -5,8 +5,8 @@
 #include "glock/space/open.h"
 #include "glock/state/demote.h"
 #include "glock/state/queue.h"
-#include "glock/state/show.h"
 #include "glock/state/work.h"
+#include "inside.h"
 
 #include "check.h"
 #include "player_impl.h"
@@ -166,8 +166,7 @@ static void hear(void)
 	char line[512];
 	struct played *p = pl.out;
 
-	while (glock__trace_next(pl.space, GLOCK_FORMAT_LINUX_6_1, &pl.cursor, line,
-				 sizeof(line)) == 1) {
+	while (trace_next(pl.space, &pl.cursor, line, sizeof(line)) == 1) {
 		if (p->n == p->room) {
 			p->room = p->room ? 2 * p->room : 64;
 			p->lines = realloc(p->lines, p->room * sizeof(*p->lines));
@@ -421,7 +420,7 @@ static void open_space(const struct lifetime *l, const struct play_options *play
 	pl.lm.ops = &lm_ops;
 	pl.now = l->events[0].time - LONG_AGO;
 	assert_int_equal(glock__space_open("replay", &o, &pl.lm, &env, &pl.space), 0);
-	assert_int_equal(glock__trace_begin(pl.space, 10), 0);
+	assert_int_equal(trace_begin(pl.space, 10), 0);
 }
 
 void play(const struct lifetime *l, const struct play_options *o, struct played *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - the checks after every step of the simulated cluster. */
+#include "../glock/inside.h"
 #include "glock/fast/word.h"
 #include "glock/state/queue.h"
 #include "glock/state/work.h"
@@ -101,7 +102,7 @@ static void check_bound(const struct glock *gl)
 
 static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 {
-	unsigned int demote = glock__look(gl).demote_state;
+	unsigned int demote = look(gl).demote_state;
 	unsigned int flags = gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
 
 	check_queue(w, gl);

@@ -4,6 +4,7 @@
  *
  * The computation sees only the requests that reach the lock manager, and its replies.
  */
+#include "../glock/inside.h"
 #include "glock/state/busy.h"
 
 #include "glock/fast/word.h"
@@ -267,7 +268,7 @@ static bool somebody_calls(const struct world *w, const struct glock *gl)
 
 static void check_counts(struct mirror *m, struct glock *gl, bool calls)
 {
-	struct glock__counts counts = glock__look(gl).counts;
+	struct glock__counts counts = look(gl).counts;
 	int64_t used, now = world_now();
 
 	if (m->counts.basts != counts.basts ||

@@ -228,29 +228,3 @@ void glock__unlock_for_call(struct glock *gl)
 	glock__tls()->deferred.locked = NULL;
 	glock__lock_drop(&gl->lock);
 }
-
-/* ---- reads without gl->lock ---- */
-
-struct glock__look glock__look(const struct glock *gl)
-{
-	struct glock__look look = {
-	    .target = gl->state,
-	    .demote_state = GLOCK_EX,
-	    .req = gl->state,
-	    .hold = glock__hold_first(gl),
-	};
-	const struct glock__busy *b;
-
-	if (!(gl->flags & GLOCK__F_BUSY))
-		return look;
-	b = glock__busy_of(gl);
-	return (struct glock__look){
-	    .target = b->target,
-	    .demote_state = b->demote_state,
-	    .req = b->req,
-	    .reply = b->reply,
-	    .any_holders = !glock__list_empty(&b->holders),
-	    .hold = b->hold,
-	    .counts = b->more->counts,
-	};
-}

@@ -72,15 +72,6 @@ GLOCK__INLINE void glock__left(struct glock *gl)
 		glock__has_left(gl);
 }
 
-/* Parts of a glock as a thread without gl->lock may see them, for dumps and tests. */
-struct glock__look {
-	uint8_t target, demote_state, req, reply;
-	bool any_holders;
-	int64_t hold;
-	struct glock__counts counts;
-};
-struct glock__look glock__look(const struct glock *gl);
-
 bool glock__work_queued(struct glock *gl);
 
 #endif

@@ -192,33 +192,6 @@ int glock_dump(struct glock_space *space, enum glock_file file, enum glock_forma
 	return d.err;
 }
 
-int glock__trace_begin(struct glock_space *space, unsigned int order)
-{
-	space->ring = glock__publish_ring(space, order);
-	if (!space->ring)
-		space->ring = glock__ring_new(order);
-	if (!space->ring)
-		return -ENOMEM;
-	space->fast = false; /* each grant is an event */
-	space->bias = false;
-	return 0;
-}
-
-int glock__trace_next(struct glock_space *space, enum glock_format format, uint64_t *cursor,
-		      char *buf, size_t size)
-{
-	struct glock__text text = {.buf = buf, .size = size};
-	struct glock__event ev;
-	uint64_t lost;
-	int ret = glock__ring_get(space->ring, cursor, &ev, &lost);
-
-	if (ret != 1)
-		return ret;
-	glock__text_print(&text, "%s: ", glock__event_names[ev.name]);
-	glock__event_print(&text, formats[format], space->env.major, space->env.minor, &ev);
-	return 1;
-}
-
 int glock_statistics(struct glock *gl, struct glock_statistics *out)
 {
 	struct glock_statistics s = {.size = out->size};

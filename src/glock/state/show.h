@@ -36,14 +36,5 @@ GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
 	return space->trace_until &&
 	       (atom_load64(space->trace_until) || atom_load32(&space->traced));
 }
-/*
- * The trace that tests and the replay of recorded events read. glock__trace_begin() keeps the last
- * 2^order events; call it right after the space was opened. glock__trace_next() stores the next
- * event as text, without a newline, cut off to fit. *cursor is 0 at first, one for each reader.
- * Returns 1 for an event, 0 if there is none now, and -ESTALE if events were overwritten.
- */
-int glock__trace_begin(struct glock_space *space, unsigned int order);
-int glock__trace_next(struct glock_space *space, enum glock_format format, uint64_t *cursor,
-		      char *buf, size_t size);
 
 #endif
