@@ -2,8 +2,8 @@
 /*
  * fuzz_dlm.c - fuzzes the lines of the DLM's dump, rsb and lkb, and GFS2's names of its resources.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static char buf[1024];
 

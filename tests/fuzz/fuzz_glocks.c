@@ -2,8 +2,8 @@
 /*
  * fuzz_glocks.c - fuzzes the lines of glocks: G:, H: and I:.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static char buf[4096];
 

@@ -2,8 +2,8 @@
 /*
  * fuzz_glstats.c - fuzzes the lines of glstats.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

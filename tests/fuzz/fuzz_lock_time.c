@@ -2,8 +2,8 @@
 /*
  * fuzz_lock_time.c - fuzzes the trace event gfs2_glock_lock_time; other lines are left alone.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

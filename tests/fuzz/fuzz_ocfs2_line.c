@@ -2,8 +2,8 @@
 /*
  * fuzz_ocfs2_line.c - fuzzes lines of locking_state: a parsed line, printed, parses to itself.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static bool same(const struct ocfs2_line *a, const struct ocfs2_line *b)
 {

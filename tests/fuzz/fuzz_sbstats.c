@@ -2,8 +2,8 @@
 /*
  * fuzz_sbstats.c - fuzzes the rows and the header of sbstats.
  */
-#include "fuzz.h"
 #include "../unit/print_lines.h"
+#include "fuzz.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "o2top/model/model.h"
 #include "../unit/print_lines.h"
+#include "o2top/model/model.h"
 #include "o2top/sources/sources.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };

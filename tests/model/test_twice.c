@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/print_lines.h"
 #include "o2top/model/model.h"
 #include "o2top/rank/rank.h"
-#include "../unit/print_lines.h"
 #include "o2top/sources/sources.h"
 
 static atomic_uint reads;
