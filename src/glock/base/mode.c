@@ -8,8 +8,6 @@
  */
 #include "mode.h"
 
-#include "flags.h"
-
 #include <assert.h>
 
 /* The lock manager's modes. */
@@ -101,12 +99,6 @@ bool glock__holder_admits(enum glock_mode held, unsigned int held_flags, enum gl
 
 	assert(held < GLOCK_MODE_MAX && wanted < GLOCK_MODE_MAX);
 	return holder_admits[held][scope] & GLOCK__MODES(wanted);
-}
-
-bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags)
-{
-	return !glock__mode_is_down(state, target) &&
-	       !(flags & (GLOCK__TRY_NOQUEUE | GLOCK_TRY_1CB));
 }
 
 enum glock_mode glock__demote_merge(enum glock_mode pending, enum glock_mode wish)

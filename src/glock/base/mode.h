@@ -6,8 +6,11 @@
 #ifndef GLOCK__MODE_H
 #define GLOCK__MODE_H
 
+#include "base/compiler.h"
+#include "flags.h"
 #include "glock.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 /* A set of modes. */
@@ -64,7 +67,12 @@ static inline bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
 }
 
 /* Tells whether other nodes can delay a request. The statistics keep such requests apart. */
-bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags);
+GLOCK__INLINE bool glock__request_blocks(enum glock_mode state, enum glock_mode target,
+					 unsigned int flags)
+{
+	return !glock__mode_is_down(state, target) &&
+	       !(flags & (GLOCK__TRY_NOQUEUE | GLOCK_TRY_1CB));
+}
 
 /*
  * Returns the mode to demote to when another node wants the lock in dlm_mode. Returns -1 if
@@ -107,7 +115,19 @@ unsigned int glock__type_order(const struct glock__type_info *info, unsigned int
 			       uint64_t number);
 
 /* Returns the content that the type caches and the mode allows: bits of enum glock__cache. */
-unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode);
+GLOCK__INLINE unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode)
+{
+	/* The dirty bits are the clean ones, two places up. */
+	static_assert(GLOCK__DIRTY_METADATA == GLOCK__METADATA << 2,
+		      "a dirty bit is its clean bit, two places up");
+	static_assert(GLOCK__DIRTY_DATA == GLOCK__DATA << 2,
+		      "a dirty bit is its clean bit, two places up");
+	static_assert(GLOCK_CACHES_METADATA == (unsigned int)GLOCK__METADATA,
+		      "glock.h has the same bits");
+	static_assert(GLOCK_CACHES_DATA == (unsigned int)GLOCK__DATA, "glock.h has the same bits");
+
+	return glock__modes[mode].cache & (caches | caches << 2);
+}
 
 /*
  * The duties for a cache before a glock changes its mode. sync is the content that is dirty,
@@ -118,7 +138,17 @@ struct glock__cache_change {
 	unsigned int sync;  /* GLOCK__DIRTY_ bits */
 	unsigned int inval; /* GLOCK__METADATA, GLOCK__DATA */
 };
-struct glock__cache_change glock__type_cache_change(unsigned int caches, enum glock_mode from,
-						    enum glock_mode to);
+GLOCK__INLINE struct glock__cache_change
+glock__type_cache_change(unsigned int caches, enum glock_mode from, enum glock_mode to)
+{
+	unsigned int had = glock__type_may_cache(caches, from);
+	unsigned int has = glock__type_may_cache(caches, to);
+	unsigned int lost = had & ~has;
+
+	return (struct glock__cache_change){
+	    .sync = lost & (GLOCK__DIRTY_METADATA | GLOCK__DIRTY_DATA),
+	    .inval = lost & (GLOCK__METADATA | GLOCK__DATA),
+	};
+}
 
 #endif

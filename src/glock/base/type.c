@@ -2,8 +2,6 @@
 /* type.c - see mode.h. */
 #include "mode.h"
 
-#include <assert.h>
-
 #define BOTH (GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA)
 #define META_ONLY GLOCK_CACHES_METADATA
 #define SH_EX (GLOCK__SH_SET | GLOCK__EX_SET)
@@ -55,31 +53,4 @@ unsigned int glock__type_order(const struct glock__type_info *info, unsigned int
 	if (type == GLOCK_NONDISK && number < GLOCK__NONDISK_MAX)
 		return nondisk_order[number];
 	return info->order;
-}
-
-unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode)
-{
-	/* The dirty bits are the clean ones, two places up. */
-	static_assert(GLOCK__DIRTY_METADATA == GLOCK__METADATA << 2,
-		      "a dirty bit is its clean bit, two places up");
-	static_assert(GLOCK__DIRTY_DATA == GLOCK__DATA << 2,
-		      "a dirty bit is its clean bit, two places up");
-	static_assert(GLOCK_CACHES_METADATA == (unsigned int)GLOCK__METADATA,
-		      "glock.h has the same bits");
-	static_assert(GLOCK_CACHES_DATA == (unsigned int)GLOCK__DATA, "glock.h has the same bits");
-
-	return glock__modes[mode].cache & (caches | caches << 2);
-}
-
-struct glock__cache_change glock__type_cache_change(unsigned int caches, enum glock_mode from,
-						    enum glock_mode to)
-{
-	unsigned int had = glock__type_may_cache(caches, from);
-	unsigned int has = glock__type_may_cache(caches, to);
-	unsigned int lost = had & ~has;
-
-	return (struct glock__cache_change){
-	    .sync = lost & (GLOCK__DIRTY_METADATA | GLOCK__DIRTY_DATA),
-	    .inval = lost & (GLOCK__METADATA | GLOCK__DATA),
-	};
 }
