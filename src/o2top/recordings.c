@@ -129,12 +129,8 @@ void collect_all(struct collector *c, const struct sample *sample)
 		const struct node_sample *node = &sample->nodes[i];
 
 		for (size_t j = 0; node->present && j < node->n_spaces; j++)
-			for (int kind = 0; kind < FILE_KINDS; kind++) {
-				struct input in;
-
-				if (!c->ops->open(c, node, &node->spaces[j], (enum file_kind)kind,
-						  &in))
-					input_lines(&in, skip_line, NULL);
-			}
+			for (int kind = 0; kind < FILE_KINDS; kind++)
+				collect_lines(c, node, &node->spaces[j], (enum file_kind)kind,
+					      skip_line, NULL);
 	}
 }

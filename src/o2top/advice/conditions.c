@@ -172,15 +172,13 @@ void conditions_read(struct model *m, struct collector *c, const struct sample *
 		for (size_t j = 0; node->present && j < node->n_spaces; j++) {
 			struct reading r = {
 			    .m = m, .space = space_of(m, &node->spaces[j]), .node = node->name};
-			struct input in;
 
 			if (!r.space)
 				continue;
 			r.where = where_of(r.space);
 			for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
-				if (c->ops->open(c, node, &node->spaces[j], files[k].kind, &in) ==
-				    0)
-					input_lines(&in, files[k].each, &r);
+				collect_lines(c, node, &node->spaces[j], files[k].kind,
+					      files[k].each, &r);
 		}
 	}
 	if (m->interval_s > 0)

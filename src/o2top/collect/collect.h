@@ -182,6 +182,17 @@ int collect_local(struct collector **out, const struct local_roots *roots);
  */
 size_t collect_first_read(unsigned n);
 
+/* Calls `each` for the lines of a file of a node, as input_lines(). Returns its error, or open()'s. */
+static inline int collect_lines(struct collector *c, const struct node_sample *node,
+				const struct space_sample *space, enum file_kind kind,
+				input_line_fn *each, void *arg)
+{
+	struct input in;
+	int err = c->ops->open(c, node, space, kind, &in);
+
+	return err ? err : input_lines(&in, each, arg);
+}
+
 /* Tells whether a node is among the n_only names, or these are none. */
 static inline bool collect_wants(char *const *only, size_t n_only, const char *node)
 {

@@ -522,11 +522,8 @@ void paths_take(struct paths **paths, struct names **names, struct model *m, str
 	    .p = *paths, .names = names, .m = m, .recorded = !c->ops->look_up && !c->ops->live};
 
 	for (size_t i = 0; i < sample->n_nodes && (*paths || t.recorded); i++) {
-		struct input in;
-
 		t.node = sample->nodes[i].name;
-		if (sample->nodes[i].present &&
-		    c->ops->open(c, &sample->nodes[i], NULL, FILE_PATHS, &in) == 0)
-			input_lines(&in, paths_take_line, &t);
+		if (sample->nodes[i].present)
+			collect_lines(c, &sample->nodes[i], NULL, FILE_PATHS, paths_take_line, &t);
 	}
 }

@@ -236,15 +236,6 @@ static bool take_device(void *arg, const char *line, size_t len, size_t number, 
 	return true;
 }
 
-static void gfs2_trace_find_device(struct trace *tr)
-{
-	struct input in;
-
-	if (tr->t->collector->ops->open(tr->t->collector, tr->t->from, tr->t->from_space,
-					FILE_CONDITION, &in) == 0)
-		input_lines(&in, take_device, tr);
-}
-
 /* Returns whether the trace was used. *complete: no event of the frame is missing. */
 static bool take_trace(struct source_sample *t, bool *complete)
 {
@@ -267,7 +258,7 @@ static bool take_trace(struct source_sample *t, bool *complete)
 	if (!tr.any || !*complete)
 		return false;
 	*complete = false;
-	gfs2_trace_find_device(&tr);
+	collect_lines(t->collector, t->from, t->from_space, FILE_CONDITION, take_device, &tr);
 	if (spaces > 1 && !tr.device[0] && !tr.device[1]) {
 		problem(t->problems, in.label, 0,
 			"not used: the events do not name one of the %zu file systems", spaces);

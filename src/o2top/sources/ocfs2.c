@@ -236,11 +236,9 @@ static bool newest_line(void *arg, const char *text, size_t len, size_t number, 
 static int64_t ocfs2_newest(struct source_sample *t)
 {
 	int64_t newest = 0;
-	struct input in;
 
-	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE,
-				    &in) == 0)
-		input_lines(&in, newest_line, &newest);
+	collect_lines(t->collector, t->from, t->from_space, FILE_LOCKING_STATE, newest_line,
+		      &newest);
 	return newest ? newest : -1;
 }
 

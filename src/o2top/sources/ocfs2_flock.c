@@ -231,9 +231,8 @@ static bool flock_take_asked(void *arg, const char *line, size_t len, size_t num
 void ocfs2_flock_asked(struct source_sample *t)
 {
 	struct asked a = {.t = t};
-	struct input in;
 
-	if (!t->collector->ops->live && t->ns->table.types['F'] &&
-	    !t->collector->ops->open(t->collector, t->from, t->from_space, FILE_O2DLM, &in))
-		input_lines(&in, flock_take_asked, &a);
+	if (!t->collector->ops->live && t->ns->table.types['F'])
+		collect_lines(t->collector, t->from, t->from_space, FILE_O2DLM, flock_take_asked,
+			      &a);
 }

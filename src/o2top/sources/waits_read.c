@@ -305,25 +305,16 @@ static bool take_task(void *arg, const char *line, size_t len, size_t number, bo
 	return true;
 }
 
-static void take_tasks(struct reading *r, struct input *in)
-{
-	r->in_lock = false;
-	input_lines(in, take_task, r);
-	if (r->w->n_tasks && r->w->tasks[r->w->n_tasks - 1].node == r->node && !r->in_lock)
-		r->w->n_tasks--;
-}
-
 /* ---- reading ------------------------------------------------------------------------------- */
 
 static void read_files(struct reading *r, struct collector *c, const struct node_sample *from)
 {
-	const struct collector_ops *ops = c->ops;
-	struct input in;
-
-	if (ops->open(c, from, NULL, FILE_IDS, &in) == 0)
-		input_lines(&in, take_ids, r);
-	if (ops->open(c, from, NULL, FILE_TASKS, &in) == 0)
-		take_tasks(r, &in);
+	collect_lines(c, from, NULL, FILE_IDS, take_ids, r);
+	r->in_lock = false;
+	collect_lines(c, from, NULL, FILE_TASKS, take_task, r);
+	/* without a file, the last task is another node's */
+	if (r->w->n_tasks && r->w->tasks[r->w->n_tasks - 1].node == r->node && !r->in_lock)
+		r->w->n_tasks--;
 	for (size_t i = 0; i < from->n_spaces; i++) {
 		const struct space_sample *space = &from->spaces[i];
 
@@ -333,14 +324,12 @@ static void read_files(struct reading *r, struct collector *c, const struct node
 				break;
 		if (r->space == r->m->n_spaces)
 			continue;
-		if (ops->open(c, from, space, FILE_O2DLM_STATE, &in) == 0)
-			input_lines(&in, waits_take_dlm_state, r);
+		collect_lines(c, from, space, FILE_O2DLM_STATE, waits_take_dlm_state, r);
 		r->in_lock = false;
-		if (ops->open(c, from, space, FILE_DLM_ALL, &in) == 0)
-			input_lines(&in, take_dlm, r);
+		collect_lines(c, from, space, FILE_DLM_ALL, take_dlm, r);
 		r->in_lock = false;
-		if (space->fs == FS_OCFS2 && ops->open(c, from, space, FILE_O2DLM, &in) == 0)
-			input_lines(&in, take_o2dlm, r);
+		if (space->fs == FS_OCFS2)
+			collect_lines(c, from, space, FILE_O2DLM, take_o2dlm, r);
 	}
 }
 
