@@ -2,8 +2,7 @@
 /*
  * dlm_plocks.c - fcntl(2) locks that dlm_controld keeps: lists of two samples become waits.
  *
- * One node's list has the locks of all nodes, and no times. A daemon with plock_ownership lists
- * only the files that its node owns. So the lists of all nodes are joined, file by file.
+ * The lists have no times.
  *
  * A wait goes on if two lists in a row show the request of one process, and no later request stands
  * before it. dlm_controld grants in the order of the list, and puts a new request at its end. Of a
@@ -14,7 +13,6 @@
 #include "o2top/base/grow.h"
 #include "o2top/model/source.h"
 #include "o2top/model/waits.h"
-#include "o2top/model/waits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,179 +22,6 @@
 /* A file with more locks than this has some in the way of a request among the first ones. */
 enum { PROCESSES_MAX = 64 };
 enum { KEPT_SAMPLES = 32 }; /* a list without a later one is shown so long */
-
-struct plock_name {
-	int number;
-	uint32_t pid;
-	char comm[20];
-};
-
-struct reading {
-	struct model *m;
-	struct plocks now; /* entries of earlier lists of this sample are sorted: n_sorted */
-	size_t n_sorted;
-	struct plock_name *names;
-	size_t n_names, room_names;
-	uint32_t space;
-	int number; /* the node's own, 0 not known */
-	const char *label;
-	bool any; /* the list has a line */
-	int err;
-};
-
-/* ---- reading ------------------------------------------------------------------------------- */
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_file(const void *a, const void *b)
-{
-	const struct plock *x = a, *y = b;
-	int c = compare_u64(x->space, y->space);
-
-	return c ? c : compare_u64(x->inode, y->inode);
-}
-
-static int by_file_and_place(const void *a, const void *b)
-{
-	int c = by_file(a, b);
-
-	return c ? c
-		 : compare_u64(((const struct plock *)a)->place, ((const struct plock *)b)->place);
-}
-
-/* Returns the locks of a file in a sorted list. */
-static struct plock *find_file(struct plock *list, size_t n, const struct plock *key, size_t *count)
-{
-	struct plock *at = n ? bsearch(key, list, n, sizeof(*list), by_file) : NULL, *end = at;
-
-	while (at && at > list && by_file(at - 1, key) == 0)
-		at--;
-	while (end && end < list + n && by_file(end, key) == 0)
-		end++;
-	*count = (size_t)(end - at);
-	return at;
-}
-
-static bool take_plock(void *arg, const char *line, size_t len, size_t number, bool complete)
-{
-	struct reading *r = arg;
-	struct dlm_plock_line l;
-	struct plock p = {.space = r->space, .most_s = NAN};
-	const char *wrong;
-	size_t n;
-
-	if (!len)
-		return true;
-	if (!complete || !dlm_plock_parse(&l, line, len, &wrong)) {
-		if (!complete)
-			wrong = "the line is cut off";
-		if (wrong)
-			problem(&r->m->problems, r->label, number, "%s", wrong);
-		return true;
-	}
-	if (*l.comm) {
-		if (r->number && grow(&r->names, r->n_names, &r->room_names, sizeof(*r->names))) {
-			r->names[r->n_names] = (struct plock_name){r->number, l.pid, ""};
-			memcpy(r->names[r->n_names++].comm, l.comm, sizeof(l.comm));
-		}
-		return true;
-	}
-	r->any = true;
-	p.inode = l.inode;
-	/* an earlier list of this sample has the file */
-	if (find_file(r->now.list, r->n_sorted, &p, &n))
-		return true;
-	if (!grow(&r->now.list, r->now.n, &r->now.room, sizeof(p))) {
-		r->err = -ENOMEM;
-		return false;
-	}
-	p.start = l.start;
-	p.end = l.end;
-	p.owner = l.owner;
-	p.pid = l.pid;
-	p.number = l.number;
-	p.write = l.write;
-	p.waits = l.waits;
-	p.place = (uint32_t)r->now.n;
-	r->now.list[r->now.n++] = p;
-	return true;
-}
-
-/* Takes "dlm NUMBER LOCAL". */
-static bool take_number(void *arg, const char *line, size_t len, size_t number, bool complete)
-{
-	int *own = arg, id, here;
-	char text[64];
-
-	(void)number;
-	(void)complete;
-	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
-	if (sscanf(text, "dlm %d %d", &id, &here) == 2 && here == 1 && id > 0)
-		*own = id;
-	return true;
-}
-
-static void read_list(struct reading *r, struct collector *c, const struct node_sample *from,
-		      const struct space_sample *space)
-{
-	struct model *m = r->m;
-	struct input in;
-	int err;
-
-	for (r->space = 0; r->space < m->n_spaces; r->space++)
-		if (m->spaces[r->space].fs == space->fs &&
-		    strcmp(m->spaces[r->space].name, space->name) == 0)
-			break;
-	if (r->space == m->n_spaces || !m->spaces[r->space].source->plocks)
-		return;
-	err = c->ops->open(c, from, space, FILE_DLM_PLOCKS, &in);
-	if (err) {
-		if (err != -ENOENT)
-			problem(&m->problems, from->name, 0, "%s: dlm_tool plocks: %s", space->name,
-				strerror(-err));
-		return;
-	}
-	r->label = in.label;
-	m->spaces[r->space].plocks_at = m->sample;
-	input_lines(&in, take_plock, r);
-	if (r->now.n > r->n_sorted)
-		qsort(r->now.list, r->now.n, sizeof(*r->now.list), by_file_and_place);
-	r->n_sorted = r->now.n;
-}
-
-static void read_lists(struct reading *r, struct collector *c, const struct sample *sample)
-{
-	for (size_t i = 0; i < sample->n_nodes && !r->err; i++) {
-		const struct node_sample *from = &sample->nodes[i];
-		struct input in;
-		uint32_t node = 0;
-
-		while (node < r->m->n_nodes && strcmp(r->m->nodes[node].name, from->name) != 0)
-			node++;
-		if (!from->present || node == r->m->n_nodes)
-			continue;
-		r->number = 0;
-		if (from->n_spaces && c->ops->open(c, from, NULL, FILE_IDS, &in) == 0)
-			input_lines(&in, take_number, &r->number);
-		if (r->number && r->m->nodes[node].dlm_id[DLM_KERNEL] != r->number)
-			numbers_take(r->m, node, DLM_KERNEL, r->number);
-		for (size_t j = 0; j < from->n_spaces && !r->err; j++)
-			read_list(r, c, from, &from->spaces[j]);
-	}
-}
-
-static void name_processes(struct reading *r)
-{
-	for (size_t i = 0; i < r->now.n; i++)
-		for (size_t j = 0; j < r->n_names; j++)
-			if (r->names[j].pid == r->now.list[i].pid &&
-			    r->names[j].number == r->now.list[i].number)
-				memcpy(r->now.list[i].comm, r->names[j].comm,
-				       sizeof(r->names[j].comm));
-}
 
 /* ---- two lists ----------------------------------------------------------------------------- */
 
@@ -467,7 +292,7 @@ static size_t of_file(const struct plocks *p, size_t first)
 {
 	size_t n = 0;
 
-	while (first + n < p->n && by_file(&p->list[first], &p->list[first + n]) == 0)
+	while (first + n < p->n && plocks_by_file(&p->list[first], &p->list[first + n]) == 0)
 		n++;
 	return n;
 }
@@ -478,7 +303,7 @@ static void settle(struct model *m, struct plocks *now, struct plocks *before, c
 
 	for (size_t i = 0; i < now->n; i += n) {
 		struct plock *file = &now->list[i];
-		struct plock *then = find_file(before->list, before->n, file, &other);
+		struct plock *then = plocks_find(before->list, before->n, file, &other);
 
 		n = of_file(now, i);
 		settle_file(m, file, n, then, other, time_between(m, file->space, at[file->space]));
@@ -491,7 +316,7 @@ static void settle(struct model *m, struct plocks *now, struct plocks *before, c
 		n = of_file(before, i);
 		if (listed != m->sample && m->sample - listed <= KEPT_SAMPLES)
 			show_older(m, file, n);
-		else if (listed == m->sample && !find_file(now->list, now->n, file, &other))
+		else if (listed == m->sample && !plocks_find(now->list, now->n, file, &other))
 			settle_file(m, NULL, 0, file, n,
 				    time_between(m, file->space, at[file->space]));
 	}
@@ -508,7 +333,7 @@ static bool keep_older(struct model *m, struct plocks *now)
 		now->list[now->n++] = m->plocks.list[i];
 	}
 	if (now->n)
-		qsort(now->list, now->n, sizeof(*now->list), by_file_and_place);
+		qsort(now->list, now->n, sizeof(*now->list), plocks_by_place);
 	return true;
 }
 
@@ -523,31 +348,24 @@ static void forget_processes(struct model *m)
 
 int dlm_plocks_read(struct model *m, struct collector *c, const struct sample *sample)
 {
-	struct reading r = {.m = m};
+	struct plocks now = {0};
 	uint32_t *at = calloc(m->n_spaces + 1, sizeof(*at));
+	int err;
 
 	if (!at)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_spaces; i++)
 		at[i] = m->spaces[i].plocks_at;
 	forget_processes(m);
-	read_lists(&r, c, sample);
-	name_processes(&r);
-	if (!r.err) {
-		settle(m, &r.now, &m->plocks, at);
+	err = plock_lists_read(m, c, sample, &now);
+	if (!err) {
+		settle(m, &now, &m->plocks, at);
 		end_tables(m);
 	}
-	if (!r.err && !keep_older(m, &r.now))
-		r.err = -ENOMEM;
+	if (!err && !keep_older(m, &now))
+		err = -ENOMEM;
 	free(m->plocks.list);
-	m->plocks = r.now;
-	free(r.names);
+	m->plocks = now;
 	free(at);
-	return r.err;
-}
-
-const struct plock *plocks_of(const struct model *m, uint32_t space, uint64_t inode, size_t *n)
-{
-	return find_file(m->plocks.list, m->plocks.n,
-			 &(struct plock){.space = space, .inode = inode}, n);
+	return err;
 }

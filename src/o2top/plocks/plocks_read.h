@@ -52,6 +52,17 @@ bool dlm_plock_parse(struct dlm_plock_line *out, const char *line, size_t len, c
  */
 int plocks_read(struct model *m, struct collector *c, const struct sample *sample);
 
+/* ---- plock_lists.c. */
+
+/* Reads the lists of a sample into *now, which is sorted. Returns 0 or -ENOMEM. */
+int plock_lists_read(struct model *m, struct collector *c, const struct sample *sample,
+		     struct plocks *now);
+/* Compare two locks by file, and by file and place in the list. */
+int plocks_by_file(const void *a, const void *b);
+int plocks_by_place(const void *a, const void *b);
+/* Returns the locks of the file of `key` in a sorted list, and their number. */
+struct plock *plocks_find(struct plock *list, size_t n, const struct plock *key, size_t *count);
+
 /* ---- dlm_plocks.c. */
 
 /*
