@@ -216,7 +216,7 @@ enum glock_mode { GLOCK_UN = 0, GLOCK_EX = 1, GLOCK_DF = 2, GLOCK_SH = 3, GLOCK_
  * and when they may be taken. Numbers from GLOCK_TYPE_OWN on belong to the program.
  */
 enum glock_type {
-	GLOCK_RESERVED = 0,
+	GLOCK_RESERVED = 0, /* locks by file path: see glock-path.h */
 	GLOCK_NONDISK = 1,
 	GLOCK_INODE = 2,
 	GLOCK_RGRP = 3,

@@ -5,8 +5,8 @@ set -u
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-# The declarations of both headers, without the inline functions.
-echo '#include <glock-choose.h>' | $CC -E -P -I "$SOURCE/include" - |
+# The declarations of the headers, without the inline functions.
+printf '#include <glock-choose.h>\n#include <glock-path.h>\n' | $CC -E -P -I "$SOURCE/include" - |
 	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -vE '^glock_(scope_end|lock|lock_at|unlock)$' | sort -u >"$tmp/header"
 nm -D --defined-only "$LIBRARY" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
 [ "$(wc -l <"$tmp/header")" -ge 37 ]
@@ -22,12 +22,12 @@ result $? "each has a version, GLOCK_0.2 or a later one"
 
 # The library of the simulator has the same functions, and those of glock-sim.h.
 simulator=$(dirname "$LIBRARY")/../sim/libglock-sim.so.1
-printf '#include <glock-sim.h>\n#include <glock-choose.h>\n' | $CC -E -P -I "$SOURCE/include" - |
+printf '#include <glock-sim.h>\n#include <glock-choose.h>\n#include <glock-path.h>\n' | $CC -E -P -I "$SOURCE/include" - |
 	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -vE '^glock_(scope_end|lock|lock_at|unlock)$' | sort -u >"$tmp/header"
 nm -D --defined-only "$simulator" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
 diff "$tmp/header" "$tmp/library" >"$tmp/differ"
 status=$?
-result $status "the simulator exports the functions of both headers and no others"
+result $status "the simulator exports the functions of the headers and no others"
 [ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
 
 # The packages give each name its version. dpkg-gensymbols only warns of a name that is missing there.

@@ -4,7 +4,7 @@
 # The comment before the function has "at once" or "waits". Declarations that follow each other
 # share a comment.
 set -u
-header=$(cat "$SOURCE/include/glock.h" "$SOURCE/include/glock-choose.h")
+header=$(cat "$SOURCE/include/glock.h" "$SOURCE/include/glock-choose.h" "$SOURCE/include/glock-path.h")
 n=0
 failed=0
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """promises.py - checks that each promise of the headers has a test. TAP.
 
-usage: promises.py             checks the marks of the tests against include/glock.h and glock-choose.h
+usage: promises.py             checks the marks of the tests against the headers of HEADERS
        promises.py --missing   prints a mark for each promise that has none, and the test of a mark that lost its sentence
        promises.py --table     prints each promise with its tests
        promises.py --list      prints each sentence with its place, its line, and whether it is a promise
@@ -27,7 +27,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import header  # noqa: E402
 
-HEADERS = ("include/glock.h", "include/glock-choose.h")
+HEADERS = ("include/glock.h", "include/glock-choose.h", "include/glock-path.h")
 FOLDERS = ("tests", "examples")
 EXEMPT = "tests/promises/exempt"
 

@@ -231,6 +231,7 @@ struct glock__busy {
 	uint32_t uncounted;  /* queued holders that the statistics do not count yet */
 	uint32_t extra;      /* the number of its published extra; 0: none */
 	int64_t requested;   /* with in_call, the time of the request */
+	const struct glock__holder *awaits; /* the first waiter, if it waits for a file; or NULL */
 	const struct glock__holder *measured; /* its use time is measured, see notify.h; or NULL */
 	int64_t measured_from;                /* the time of its grant */
 	int64_t short_since;   /* the lock manager has no memory for a request since then */

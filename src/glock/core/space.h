@@ -19,6 +19,17 @@
 
 struct glock__busy;
 
+struct glock;
+
+/* Functions that the type of locks by file path has beside its operations; see glock/path. */
+struct glock__path_ops {
+	void (*put)(struct glock *gl);            /* a reference of the program is about to go */
+	void (*freed)(void *file);                /* the glock is gone, and this was its file */
+	bool (*valid)(const struct glock *gl);    /* the file is still locked for a holder */
+	void (*share)(struct glock *gl);          /* the holder has SH now; under gl->lock */
+	void **(*object)(const struct glock *gl); /* where the program has its object, or NULL */
+};
+
 struct glock__type {
 	struct glock__type_info info;
 	struct glock_ops ops;
@@ -26,6 +37,7 @@ struct glock__type {
 	int64_t hold;       /* as in glock_type_options */
 	int64_t hold_max;   /* the same; never 0 */
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
+	const struct glock__path_ops *path; /* of locks by file path; else NULL */
 	bool known;
 	bool fast;    /* glocks of this type may take the fast path */
 	bool has_ops; /* a change of state may call an operation that may block */
@@ -138,6 +150,7 @@ struct glock_space {
 	uint32_t writers;     /* lost locks under which operations still write; an atom */
 	uint32_t leaves;      /* reasons to leave the lock manager, see glock__leave(); an atom */
 	uint32_t short_of;    /* parts of the lock manager that need memory; see lru.c */
+	uint8_t has_paths;    /* the program had a lock by file path; an atom */
 	uint8_t write_failed; /* xmote_th failed once: close says so */
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 

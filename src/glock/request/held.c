@@ -45,7 +45,8 @@ int glock_valid(const struct glock_holder *pub)
 	const struct glock__holder *gh = gh_of(pub);
 
 	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) && !is_parents(gh) &&
-	       !glock__is_unusable(gl_space(gh->gl));
+	       !glock__is_unusable(gl_space(gh->gl)) &&
+	       (!gl_type(gh->gl)->path || gl_type(gh->gl)->path->valid(gh->gl));
 }
 
 /* Tells whether the lock of a holder is gone: by a withdrawal, or with the cluster. */
@@ -88,6 +89,8 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 		err = -EBUSY;
 	if (!err) {
 		gh->mode = (uint8_t)mode;
+		if (gl_type(gl)->path)
+			gl_type(gl)->path->share(gl);
 		glock__publish_holder(gl, gh, gh_state(gh));
 		glock__run_queue(gl, true);
 	}
@@ -143,7 +146,7 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 		return -ECHILD;
 	if (!gh->gl || !has_lock(gh))
 		return -EPERM;
-	if (!gh->gl->lk.has_lvb)
+	if (!gh->gl->lk.has_lvb || gl_type(gh->gl)->path)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;

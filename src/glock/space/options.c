@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "glock/core/space.h"
+#include "glock/path/path.h"
 #include "glock/state/demote.h"
 
 #include <errno.h>
@@ -161,6 +162,8 @@ static int set_type(struct glock_space *space, size_t i, const struct glock_type
 	if (err)
 		return err;
 	t = &space->types[o->type];
+	if (t->path) /* a type of the program's own in its place */
+		*t = (struct glock__type){.info = glock__types[o->type]};
 	t->known = true;
 	t->flags = o->flags;
 	t->hold = o->hold;
@@ -216,11 +219,11 @@ static int type_entry(struct glock_space *space, const struct glock_space_option
 	return -EINVAL;
 }
 
-/* Tells whether the type has an operation that may block, other than unlock. */
+/* Tells whether the type has an operation of the program that may block, other than unlock. */
 static bool has_ops(const struct glock__type *t)
 {
 	return t->ops.xmote_th || t->ops.xmote_bh || t->ops.inval || t->ops.instantiate ||
-	       t->ops.lock;
+	       (t->ops.lock && !t->path);
 }
 
 /* Two entries for one type: the second one would replace what the first one set. */
@@ -248,6 +251,7 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		space->types[i].info = glock__types[i];
 		space->types[i].known = true;
 	}
+	glock__path_type(&space->types[GLOCK_RESERVED]);
 	for (size_t i = 0; i < o->n_types && !err; i++) {
 		struct glock_type_options type = {0};
 

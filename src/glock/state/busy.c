@@ -45,7 +45,7 @@ void glock__busy_attach(struct glock *gl)
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;
-	b->measured = NULL;
+	b->awaits = b->measured = NULL;
 	b->measure_next = false;
 	b->bias = GLOCK_UN;
 	b->bias_demand = GLOCK_EX;
@@ -133,7 +133,9 @@ void glock__lent_trim(struct glock_space *space)
 
 void *glock_object(const struct glock *gl)
 {
-	return atom_load_ptr(&gl->object);
+	void **at = gl_type(gl)->path ? gl_type(gl)->path->object(gl) : (void **)&gl->object;
+
+	return at ? atom_load_ptr(at) : NULL;
 }
 
 /* ---- the record ---- */

@@ -85,8 +85,14 @@ int glock__check_op(struct glock_space *space, const char *function)
 
 int glock__check_slow(struct glock_space *space, const char *function)
 {
-	if (space->generation != glock__generation())
+	if (space->generation != glock__generation()) {
+		if (atom_load8(&space->has_paths))
+			glock__log(space,
+				   "%s: process %d is a child of the process that has the locks of "
+				   "space %s; call fork() or daemon() first, and lock in the child",
+				   function, (int)getpid(), space->name);
 		return -ECHILD;
+	}
 	glock__tls_check(space->generation);
 	glock__check_left(false);
 	return glock__check_op(space, function);

@@ -189,7 +189,15 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
 		 const char *where)
 {
+	if (type < GLOCK_TYPE_MAX && space->types[type].path)
+		return type_is_unknown(space, type, where);
 	return find_or_add(space, type, number, true, ret, where);
+}
+
+int glock__get_path(struct glock_space *space, uint64_t number, struct glock **ret,
+		    const char *where)
+{
+	return find_or_add(space, GLOCK_RESERVED, number, true, ret, where);
 }
 
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
@@ -204,6 +212,7 @@ void glock__free(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	struct glock__record *r = gl_record(gl);
 	uint32_t number = glock__slab_number(gl);
+	void *file = gl_type(gl)->path ? gl->object : NULL;
 
 	assert(gl->flags & GLOCK__F_DEAD && !gl_refs(gl));
 	if (gl->flags & GLOCK__F_BUSY)
@@ -213,6 +222,8 @@ void glock__free(struct glock *gl)
 	atom_store32(&r->seq, r->seq + 1);
 	gl->flags = 0;
 	glock__lock_drop(&gl->lock);
+	if (file)
+		gl_type(gl)->path->freed(file);
 	glock__slab_put(&space->glocks[gl->lk.has_lvb], number);
 	atom_sub32(&space->alive, 1);
 	glock__wake(space, &space->alive);
@@ -349,6 +360,8 @@ void glock_put(struct glock *gl)
 {
 	if (glock__check(gl_space(gl), "glock_put"))
 		return;
+	if (gl_type(gl)->path)
+		gl_type(gl)->path->put(gl);
 	glock__lock_take(&gl->lock);
 	if (__builtin_expect(!gl_space(gl)->get_sites, 1) && put_quickly(gl))
 		return;
@@ -448,11 +461,12 @@ uint64_t glock_number(const struct glock *gl)
 void glock_set_object(struct glock *gl, void *object)
 {
 	bool mine = glock__lock_held(&gl->lock); /* called in an operation of this glock */
+	void **at = gl_type(gl)->path ? gl_type(gl)->path->object(gl) : &gl->object;
 
 	/* A dump on another thread may still use the old object. It has ended when this returns. */
 	if (!mine)
 		glock__lock_take(&gl->lock);
-	atom_store_ptr(&gl->object, object);
+	atom_store_ptr(at, object);
 	if (!mine)
 		glock__lock_drop(&gl->lock);
 }

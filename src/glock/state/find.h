@@ -10,6 +10,9 @@
 /* Drops a pin, which may be the last reference. Under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
 /* As glock_get(), but returns -ENOENT if the glock does not exist. */
+/* The glock of a lock by file path. */
+int glock__get_path(struct glock_space *space, uint64_t number, struct glock **ret,
+		    const char *where);
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret);
 /* Frees a dead glock, whose lock the lock manager has taken back. */

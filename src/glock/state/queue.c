@@ -173,6 +173,8 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
 	count_wait(gl, gl_now(gl) - gh->asked);
+	if (gl_busy(gl)->awaits == gh)
+		gl_busy(gl)->awaits = NULL;
 	glock__unlink(gl, gh);
 	gh->error = error;
 	holder_finish(gl, gh, 0);
@@ -257,7 +259,7 @@ bool glock__must_enter(const struct glock *gl, const struct glock__holder *gh)
 	if (must_instantiate(gl, gh))
 		return true;
 	return (ops->lock || ops->unlock) && !(gl->flags & GLOCK__F_ENTERED) &&
-	       !(gh->flags & GLOCK_SKIP);
+	       (!(gh->flags & GLOCK_SKIP) || gl_type(gl)->path);
 }
 
 /*
@@ -286,6 +288,19 @@ static int instantiate(struct glock *gl, struct glock__holder *gh)
 }
 
 /*
+ * Another program has a lock on the file. The waiter stays the first one, and keeps the glock from
+ * other nodes as a holder does. Returns the error of a try, or 0.
+ */
+static int await_file(struct glock *gl, const struct glock__holder *gh, int delay)
+{
+	if (gh->flags & GLOCK__TRIES)
+		return gh->flags & GLOCK_TRY ? -EBUSY : -EAGAIN;
+	gl_busy(gl)->awaits = gh;
+	glock__work_queue(gl, gl_now_anew(gl) + delay);
+	return 0;
+}
+
+/*
  * Runs the operations instantiate and lock for a holder, as far as they are due. The bit lock keeps
  * all other holders waiting, and the cache as it is.
  */
@@ -294,7 +309,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	const struct glock_ops *ops = &gl_type(gl)->ops;
 	const struct glock__entered here = {gh, glock__tls()->id.entered};
 	bool had = gl->flags & GLOCK__F_LOCK;
-	int err = 0;
+	int err = 0, delay = 0;
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
@@ -303,13 +318,18 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 		err = instantiate(gl, gh);
 	if (!err && ops->lock && !(gl->flags & GLOCK__F_ENTERED))
 		err = glock__op_lock(gl, gh);
+	if (err > 0 && gl_type(gl)->path) {
+		delay = err;
+		err = await_file(gl, gh, delay);
+	}
 	glock__tls()->id.entered = here.outer;
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* A thread that wants to cancel this request waits for the end of ENTERING. */
 	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	if (err) {
 		glock__fail(gl, gh, err);
-	} else {
+	} else if (!delay) {
+		gl_busy(gl)->awaits = NULL;
 		if (ops->lock || ops->unlock)
 			gl->flags |= GLOCK__F_ENTERED;
 		glock__publish_object(gl);
@@ -351,6 +371,8 @@ struct glock__holder *glock__promote_waiters(struct glock *gl, bool nonblock, bo
 		if (*left)
 			return NULL;
 		enter(gl, gh);
+		if (gl_busy(gl)->awaits)
+			return NULL;
 	}
 	return NULL;
 }

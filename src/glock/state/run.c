@@ -82,7 +82,7 @@ static bool run_step(struct glock *gl, bool nonblock)
 		glock__fail_waiters(gl, -EAGAIN, true);
 		return false; /* until the event resume */
 	}
-	if (gl->flags & GLOCK__F_DEMOTE) {
+	if (gl->flags & GLOCK__F_DEMOTE && !gl_busy(gl)->awaits) {
 		to = glock__demote_target(gl);
 		if (to != gl->state)
 			return run_demote(gl, to, nonblock);
