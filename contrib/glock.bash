@@ -28,7 +28,7 @@ _glock() {
 	# the first argument that is no option and no value of an option
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman | --group | --pid)
+		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | --cached-exit-code | -t | --time | --format | --lockman | --group | --file | --pid)
 			[[ ($command == run || $command == hold) && ${COMP_WORDS[i]} == -n ]] || ((i++))
 			;;
 		-*) ;;
@@ -46,6 +46,10 @@ _glock() {
 		;;
 	--group)
 		mapfile -t COMPREPLY < <(compgen -g -- "$cur")
+		return
+		;;
+	--file)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
 	--format) words='6.1 6.18 7.0' ;;
@@ -76,8 +80,8 @@ _glock() {
 		return
 	fi
 	case $command in
-	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
-	hold) words='--pid --print --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
+	run) words='--file --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
+	hold) words='--file --pid --print --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
 	ls | who) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --histogram --hold --help'

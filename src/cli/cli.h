@@ -129,6 +129,9 @@ void say_kept(void);
 int open_space(const char *name, const char *lockman, const char *group, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
 
+/* Gets the lock of a file. space NULL: in the space of the library. Returns as open_space(). */
+int open_path(struct glock_space *space, const char *path, const char *group, struct glock **gl);
+
 /* ---- spaces that this process does not join ---- */
 
 enum find { FIND_ALL, FIND_ONE, FIND_ONE_TO_READ };

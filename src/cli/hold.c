@@ -39,7 +39,7 @@ struct hold {
 static int hold_parse(struct hold *h, int argc, char **argv)
 {
 	unsigned long pid = (unsigned long)getppid();
-	int option, status = -1;
+	int option, names, status = -1;
 
 	*h = (struct hold){0};
 	run_init(&h->run);
@@ -54,9 +54,10 @@ static int hold_parse(struct hold *h, int argc, char **argv)
 	h->pid = (pid_t)pid;
 	if (status < 0)
 		status = run_take_names(&h->run, argc - optind, argv + optind);
-	if (status < 0 && argc - optind > 2)
+	names = h->run.file ? 0 : 2;
+	if (status < 0 && argc - optind > names)
 		status = usage_error("%s: too many arguments; glock run starts a command",
-				     argv[optind + 2]);
+				     argv[optind + names]);
 	return status;
 }
 
@@ -120,9 +121,9 @@ static void hold_lock(struct hold *h, int to, pid_t parent)
 	tell_parent(to, status < 0 ? EX_OK : status);
 	setsid();
 	if (status < 0)
-		wait_for_process(end, space_path(h->run.space), run_take_again, &h->run);
+		wait_for_process(end, run_watched(&h->run), run_take_again, &h->run);
 	run_unlock(&h->run);
-	_exit(EX_OK);
+	exit(EX_OK); /* closes the space of --file */
 }
 
 static int hold_run(int argc, char **argv)
@@ -153,7 +154,7 @@ static int hold_run(int argc, char **argv)
 
 const struct command cmd_hold = {
     .name = "hold",
-    .usage = "[OPTION]... SPACE NAME",
+    .usage = "[OPTION]... {SPACE NAME | --file PATH}",
     .what = "Takes a lock, and keeps it as long as another process lives.",
     .help =
 	"      --pid PID             the process (default: the parent, which may be a shell)\n"

@@ -8,6 +8,7 @@
  * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
  * not give the lock back.
  */
+#include "glock/path/path.h"
 #include "glock/publish/publish_space.h"
 
 #include "run.h"
@@ -29,6 +30,7 @@ enum { OUT_OF_THE_WAY = 100 };
 static const struct option longs[] = {
     RUN_LONGS,
     {"close", no_argument, NULL, 'o'},
+    {"command", required_argument, NULL, 'c'},
     {"no-fork", no_argument, NULL, 'F'},
     {"unlock", no_argument, NULL, 'u'},
     {"version", no_argument, NULL, 'V'},
@@ -39,8 +41,12 @@ static const struct option longs[] = {
 
 void run_init(struct run *r)
 {
-	*r = (struct run){
-	    .mode = GLOCK_EX, .conflict = 1, .unknown = -1, .timeout = -1, .alive = -1};
+	*r = (struct run){.mode = GLOCK_EX,
+			  .conflict = 1,
+			  .unknown = -1,
+			  .timeout = -1,
+			  .alive = -1,
+			  .flocked = -1};
 }
 
 int run_take_option(struct run *r, int option)
@@ -86,6 +92,9 @@ int run_take_option(struct run *r, int option)
 	case OPT_GROUP:
 		r->group = optarg;
 		return -1;
+	case OPT_FILE:
+		r->file = optarg;
+		return -1;
 	case 'u':
 		return usage_error(
 		    "-u: there is no descriptor to unlock; the lock ends with CMD and its "
@@ -99,13 +108,15 @@ int run_take_option(struct run *r, int option)
 int run_take_names(struct run *r, int argc, char **argv)
 {
 	const char *first = argc ? argv[0] : "";
-	const char *slash = strrchr(first, '/');
 
+	if (r->file) {
+		r->space_name = "paths";
+		r->name = r->file;
+		return -1;
+	}
 	if (*first == '/' || !strncmp(first, "./", 2) || !strncmp(first, "../", 3))
-		return usage_error(
-		    "%s: the FILE of flock(1) is SPACE and NAME here, two words, as in: "
-		    "glock %s locks %s",
-		    first, cli_command->name, slash + 1);
+		return usage_error("%s is a file; to lock it, as flock(1) does: glock %s --file %s",
+				   first, cli_command->name, first);
 	if (argc == 1 && *first && !first[strspn(first, "0123456789")])
 		return usage_error(
 		    "%s: no lock has a descriptor; glock hold SPACE NAME keeps a lock until "
@@ -120,22 +131,34 @@ int run_take_names(struct run *r, int argc, char **argv)
 	return -1;
 }
 
-static int run_take_command(struct run *r, int argc, char **argv)
+/* The command of -c runs in a shell. */
+static void run_take_shell(struct run *r, char *command)
 {
 	char *shell = getenv("SHELL");
 
-	argv += 2;
-	argc -= 2;
+	r->shell[0] = shell && *shell ? shell : (char *)"/bin/sh";
+	r->shell[1] = (char *)"-c";
+	r->shell[2] = command;
+	r->argv = r->shell;
+}
+
+static int run_take_command(struct run *r, int argc, char **argv)
+{
+	const int names = r->file ? 0 : 2;
+
+	argv += names;
+	argc -= names;
+	if (r->argv)
+		return !argc && r->file ? -1
+					: usage_error("-c stands behind SPACE and NAME, or behind "
+						      "--file PATH, with one argument");
 	if (argc && !strcmp(argv[0], "--")) {
 		argv++;
 		argc--;
 	} else if (argc && (!strcmp(argv[0], "-c") || !strcmp(argv[0], "--command"))) {
 		if (argc != 2)
 			return usage_error("%s needs exactly one argument", argv[0]);
-		r->shell[0] = shell && *shell ? shell : (char *)"/bin/sh";
-		r->shell[1] = (char *)"-c";
-		r->shell[2] = argv[1];
-		r->argv = r->shell;
+		run_take_shell(r, argv[1]);
 		return -1;
 	}
 	if (!argc)
@@ -150,8 +173,12 @@ static int run_parse(struct run *r, int argc, char **argv)
 	int option, status;
 
 	run_init(r);
-	while ((option = next_option(argc, argv, "+:sexnoFuw:E:Vh", longs)) != -1) {
-		status = run_take_option(r, option);
+	while ((option = next_option(argc, argv, "+:sexnoFuw:E:c:Vh", longs)) != -1) {
+		status = -1;
+		if (option == 'c')
+			run_take_shell(r, optarg);
+		else
+			status = run_take_option(r, option);
 		if (status >= 0)
 			return status;
 	}
@@ -184,14 +211,17 @@ static void run_execute(struct run *r)
 {
 	int err;
 
-	if (!r->close)
+	if (!r->close) {
 		inherit(r->alive);
+		if (r->flocked >= 0)
+			fcntl(r->flocked, F_SETFD, 0);
+	}
 	if (r->no_fork)
 		glock__publish_left(r->space);
 	execvp(r->argv[0], r->argv);
 	err = errno;
 	complain("failed to execute %s: %s%s", r->argv[0], strerror(err),
-		 err == ENOENT ? "; CMD stands behind SPACE and NAME" : "");
+		 err == ENOENT && !r->file ? "; CMD stands behind SPACE and NAME" : "");
 	_exit(err == ENOMEM ? EX_OSERR : EX_UNAVAILABLE);
 }
 
@@ -208,7 +238,7 @@ static bool somebody_left(const struct run *r)
 {
 	struct pollfd p = {.fd = r->left[0]};
 
-	return r->alive >= 0 && !r->close && poll(&p, 1, 0) == 0;
+	return (r->alive >= 0 || r->flocked >= 0) && !r->close && poll(&p, 1, 0) == 0;
 }
 
 static int run_command(struct run *r)
@@ -227,7 +257,7 @@ static int run_command(struct run *r)
 		return EX_OSERR;
 	}
 	if (!pid) {
-		if (r->close || r->alive < 0)
+		if (r->close || (r->alive < 0 && r->flocked < 0))
 			die_with(parent);
 		else
 			inherit(r->left[1]);
@@ -236,7 +266,7 @@ static int run_command(struct run *r)
 	close(r->left[1]);
 	pidfd = pid_open(pid);
 	if (pidfd >= 0)
-		wait_for_process(pidfd, space_path(r->space), run_take_again, r);
+		wait_for_process(pidfd, run_watched(r), run_take_again, r);
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -259,6 +289,8 @@ static int run_under_lock(int argc, char **argv)
 	status = run_lock(&r);
 	if (status < 0) {
 		r.alive = glock__alive_fd(r.space);
+		if (r.file)
+			r.flocked = fcntl(glock__path_fd(r.gl), F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
 		if (r.verbose)
 			complain("executing %s", r.argv[0]);
 		if (r.no_fork)
@@ -271,7 +303,7 @@ static int run_under_lock(int argc, char **argv)
 
 const struct command cmd_run = {
     .name = "run",
-    .usage = "[OPTION]... SPACE NAME [--] CMD [ARG]... | SPACE NAME -c COMMAND",
+    .usage = "[OPTION]... {SPACE NAME | --file PATH} {[--] CMD [ARG]... | -c COMMAND}",
     .what = "Runs a command under a lock, as flock(1) does.",
     .help =
 	"  SPACE                     a lock space; glock makes it if it does not exist\n"

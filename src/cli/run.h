@@ -11,7 +11,8 @@
 
 struct run {
 	const char *space_name, *name, *lockman, *group;
-	char **argv; /* of CMD */
+	const char *file; /* of --file, which stands for SPACE and NAME; or NULL */
+	char **argv;      /* of CMD */
 	char *shell[4];
 	enum glock_mode mode;
 	int conflict;    /* the exit status */
@@ -27,10 +28,11 @@ struct run {
 	struct glock_holder gh;
 	struct run *again; /* the lock in the space that came after this one, or NULL */
 	int alive;         /* the file that keeps this node alive, or -1 */
+	int flocked;       /* with --file: another descriptor of the locked file, or -1 */
 	int left[2];       /* the pipe */
 };
 
-enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
+enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP, OPT_FILE };
 
 /* The long options of both commands, and the help on them. */
 #define RUN_LONGS                                                                              \
@@ -41,17 +43,20 @@ enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
 	    {"cached-exit-code", required_argument, NULL, OPT_CACHED},                         \
 	    {"verbose", no_argument, NULL, OPT_VERBOSE},                                       \
 	    {"group", required_argument, NULL, OPT_GROUP},                                     \
+	    {"file", required_argument, NULL, OPT_FILE},                                       \
 	    {"lockman", required_argument, NULL, OPT_LOCKMAN},                                 \
 	{                                                                                      \
 		"help", no_argument, NULL, 'h'                                                 \
 	}
-#define RUN_HELP_LOCK                                                                           \
-	"  -x, -e, --exclusive       no other process may have the lock (default)\n"            \
-	"  -s, --shared              other processes may have the lock shared, too\n"           \
-	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"                \
-	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"          \
-	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"     \
-	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n" \
+#define RUN_HELP_LOCK                                                                              \
+	"      --file PATH           lock a file, in place of SPACE and NAME; users of flock(1)\n" \
+	"                            are kept out, too\n"                                          \
+	"  -x, -e, --exclusive       no other process may have the lock (default)\n"               \
+	"  -s, --shared              other processes may have the lock shared, too\n"              \
+	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"                   \
+	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"             \
+	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"        \
+	"      --cached-exit-code N  exit with N if -n gets no lock, and no user of the lock\n"    \
 	"                            is known (default: as -E)\n"
 #define RUN_HELP_SPACE                                                                           \
 	"      --verbose             print the time until the lock, or why there is no lock\n"   \
@@ -62,7 +67,7 @@ enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP };
 void run_init(struct run *r);
 /* Takes an option of both commands. Returns -1 to go on, else the exit status. */
 int run_take_option(struct run *r, int option);
-/* Takes SPACE and NAME, the first arguments. Returns -1 to go on, else the exit status. */
+/* Takes SPACE and NAME, or --file. Returns -1 to go on, else the exit status. */
 int run_take_names(struct run *r, int argc, char **argv);
 
 /* ---- run_lock.c ---- */
@@ -72,6 +77,8 @@ void run_set_command(struct run *r, const char *command);
 /* Returns -1 if this process has the lock, else the exit status. */
 int run_lock(struct run *r);
 void run_unlock(struct run *r);
+/* Returns the file whose removal wait_for_process() is to notice, or NULL. */
+const char *run_watched(const struct run *r);
 /*
  * If the space's file is removed, takes the lock again in a new file, so that a second command does
  * not run beside the first one. The old lock stays, because commands may still wait for it in the

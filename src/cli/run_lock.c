@@ -3,6 +3,7 @@
  * run_lock.c - takes the lock of `glock run` and `glock hold`, and lets others see its user.
  */
 #include "glock/base/tls.h"
+#include "glock/path/path.h"
 #include "glock/publish/publish_space.h"
 
 #include "base/clean.h"
@@ -93,7 +94,15 @@ static void name_holder(struct run *r)
 	glock__clean(name, strlen(name));
 }
 
-int run_lock(struct run *r)
+static int run_failed(const struct run *r, int err)
+{
+	say_kept();
+	complain("lock %s in space %s: %s", r->name, r->space_name, strerror(-err));
+	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
+}
+
+/* Joins the space of the name, and gets the lock. Returns 0, or the exit status. */
+static int get_name(struct run *r)
 {
 	/* A type of a program's own, as in 10:5, is known only to a space that was opened with it.
 	 */
@@ -113,12 +122,33 @@ int run_lock(struct run *r)
 		return usage_error("-F: lock manager %s cannot hand the lock over to CMD; drop -F",
 				   r->space->lm->ops->name);
 	say_others(r->space);
-	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
 	err = glock_get(r->space, own.type, number, &r->gl);
-	if (!err) {
-		name_holder(r);
-		err = acquire(r);
-	}
+	return err ? run_failed(r, err) : 0;
+}
+
+/* The same with --file. Without --lockman the space belongs to the library. */
+static int get_file(struct run *r)
+{
+	int status = 0;
+
+	if (r->lockman)
+		status = open_space(r->space_name, r->lockman, r->group, 0, NULL, 0, &r->space);
+	if (!status)
+		status = open_path(r->space, r->file, r->group, &r->gl);
+	if (!status)
+		r->space = gl_space(r->gl);
+	return status;
+}
+
+int run_lock(struct run *r)
+{
+	int status = r->file ? get_file(r) : get_name(r), err;
+
+	if (status)
+		return status;
+	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
+	name_holder(r);
+	err = acquire(r);
 	if (!err)
 		return -1;
 	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT) {
@@ -131,9 +161,7 @@ int run_lock(struct run *r)
 			say_holders(r->space, r->gl);
 		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
-	say_kept();
-	complain("lock %s in space %s: %s", r->name, r->space_name, strerror(-err));
-	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
+	return run_failed(r, err);
 }
 
 void run_unlock(struct run *r)
@@ -145,7 +173,7 @@ void run_unlock(struct run *r)
 		glock_dq(&r->gh); /* does nothing for a holder that is not queued any more */
 		glock_put(r->gl);
 	}
-	if (r->space)
+	if (r->space && (!r->file || r->lockman))
 		glock_space_close(r->space);
 }
 
@@ -192,12 +220,17 @@ const char *run_take_again(void *arg)
 	return NULL;
 }
 
+const char *run_watched(const struct run *r)
+{
+	return r->file ? NULL : space_path(r->space); /* the flock stays without a space */
+}
+
 void run_say_if_lost(struct run *run)
 {
 	const struct run *r = newest(run);
-	const bool gone = !is_there(r);
+	const bool gone = !r->file && !is_there(r);
 
-	if (!gone && glock_valid(&r->gh))
+	if (!gone && (r->file ? glock__path_fd(r->gl) >= 0 : glock_valid(&r->gh)))
 		return;
 	say_kept();
 	complain("lock %s in space %s was lost while %s ran%s", r->name, r->space_name, r->command,

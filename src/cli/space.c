@@ -4,6 +4,8 @@
  */
 #include "cli.h"
 
+#include "glock-path.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -94,4 +96,19 @@ int open_space(const char *name, const char *lockman, const char *group, unsigne
 	if (!said)
 		complain("cannot open space %s: %s", name, strerror(-err));
 	return status_of(err);
+}
+
+int open_path(struct glock_space *space, const char *path, const char *group, struct glock **gl)
+{
+	const struct glock_path_options options = {
+	    .size = sizeof(options), .group = group, .log = log_message};
+	int err;
+
+	said = false;
+	err = glock_get_path(space, path, &options, gl);
+	if (!err)
+		return 0;
+	if (!said)
+		complain("cannot lock %s: %s", path, strerror(-err));
+	return err == -ENOENT ? EX_NOINPUT : status_of(err);
 }

@@ -47,8 +47,12 @@ def held(*command):
     return p
 
 
+def by_file(line):
+    return line.replace("jobs x", "--file x.lock")
+
+
 def each_line_does_the_same():
-    for flock, ours in idioms():
+    for flock, ours in [pair for flock, ours in idioms() for pair in ((flock, ours), (flock, by_file(ours)))]:
         wait_until_free()
         want, got = end(start(flock)), end(start(ours))
         assert want[0] and got == want, (flock, want, got)
@@ -71,6 +75,43 @@ def each_line_meets_a_held_lock():
         assert p or end(q) == free, (ours, free)
 
 
+def a_file_is_kept_from_both():
+    """Each line with --file meets a holder of flock(1), and each line of flock(1) meets one of --file."""
+    path = os.environ["GLOCK_DIR"] + "/x.lock"
+    for flock, ours in idioms():
+        if "-n" not in flock:
+            continue
+        free = end(start(flock))
+        for holder, line in ((["flock", path], by_file(ours)), ([GLOCK, "run", "--file", path], flock),
+                             ([GLOCK, "run", "--file", path], by_file(ours))):
+            wait_until_free()
+            p = held(*holder)
+            want = end(start(flock))
+            assert want != free and end(start(line)) == want, (holder, line, want)
+            p.communicate("\n", timeout=SLOW)
+
+
+def a_file_stays_locked_as_with_flock():
+    """CMD and its children keep the lock, also if glock is killed; -o ends this."""
+    path = os.environ["GLOCK_DIR"] + "/x.lock"
+    free = lambda: subprocess.run(["flock", "-n", path, "true"], check=False).returncode == 0
+    wait_until_free()
+    for option, stays in (([], True), (["-o"], False), (["-F"], True)):
+        p = subprocess.Popen([GLOCK, "run", *option, "--file", path, "sh", "-c", "sleep 1000 >&- & echo $!"], stdout=subprocess.PIPE, text=True)
+        child = int(p.communicate(timeout=SLOW)[0])
+        assert p.returncode == 0 and free() == (not stays), option
+        os.kill(child, 9)
+        wait_for(free)
+    p = subprocess.Popen([GLOCK, "run", "--file", path, "sh", "-c", "echo $$; exec sleep 1000"], stdout=subprocess.PIPE, text=True)
+    child = int(p.stdout.readline())
+    p.kill()
+    p.wait()
+    assert not free()
+    os.kill(child, 9)
+    wait_for(free)
+    assert glock("run", "-s", "--file", path, "-c", "flock -s -n %s true && ! flock -n %s true" % (path, path)).returncode == 0
+
+
 def a_held_lock_is_named_and_ends_with_its_process():
     with subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
         shell.stdin.write("exec 3>&1; '%s' hold jobs x && echo held\n" % GLOCK)
@@ -90,8 +131,11 @@ def a_held_lock_is_named_and_ends_with_its_process():
 
 def what_flock_takes_is_explained():
     for args, status, said in (
-            (["run", "/var/lock/x.lock", "echo", "hi"], 64, "the FILE of flock(1) is SPACE and NAME here, two words, as in: glock run locks x.lock"),
-            (["hold", "./x.lock", "n"], 64, "as in: glock hold locks x.lock"),
+            (["run", "/var/lock/x.lock", "echo", "hi"], 64, "is a file; to lock it, as flock(1) does: glock run --file /var/lock/x.lock"),
+            (["hold", "./x.lock", "n"], 64, "glock hold --file ./x.lock"),
+            (["run", "-c", "true", "s", "n"], 64, "-c stands behind SPACE and NAME, or behind --file PATH"),
+            (["run", "--file", "/nonexistent/x", "true"], 66, "/nonexistent/x: No such file or directory; make the folder first"),
+            (["run", "--file", "/dev/null", "true"], 64, "a lock needs a regular file or a folder"),
             (["run", "-n", "9"], 64, "9: no lock has a descriptor; glock hold"),
             (["run", "x.lock", "echo", "/nonexistent/hi"], 69, "CMD stands behind SPACE and NAME"),
             (["hold", "--pid", "0", "s", "n"], 64, "--pid needs the number of a process, not 0"),
@@ -106,5 +150,5 @@ if __name__ == "__main__":
     if not shutil.which("flock"):
         print("1..0 # SKIP no flock(1) here")
         sys.exit(0)
-    main([each_line_does_the_same, each_line_meets_a_held_lock, a_held_lock_is_named_and_ends_with_its_process,
+    main([each_line_does_the_same, each_line_meets_a_held_lock, a_file_is_kept_from_both, a_file_stays_locked_as_with_flock, a_held_lock_is_named_and_ends_with_its_process,
           what_flock_takes_is_explained])
