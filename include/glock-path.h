@@ -21,9 +21,12 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
+/* Excludes users of fcntl(2) and lockf(3), too, by an OFD lock. The file must be writable. */
+#define GLOCK_PATH_FCNTL 0x1u
+
 struct glock_path_options {
 	size_t size;        /* sizeof(struct glock_path_options) */
-	unsigned int flags; /* no flag yet: 0 */
+	unsigned int flags; /* GLOCK_PATH_ */
 	/* For space NULL, as in struct glock_space_options. The log of the first call stays. */
 	const char *group;
 	void (*log)(void *arg, const char *message);
@@ -40,6 +43,9 @@ struct glock_path_options {
  * A flock of another program counts as a holder of another node. The lock does not carry the right
  * to cache, because other programs tell nothing before they change the file. SKIP does not skip the
  * flock, NOBLOCK is refused, and the value block belongs to the library.
+ *
+ * With FCNTL the descriptor is open for writing, and stays open until glock_put(), because its
+ * close is an inotify event. Requests with FCNTL and without it have two queues.
  *
  * space NULL stands for a space of this user, or of `group`, which all such calls share. If that
  * space cannot be used, the function logs this and goes on without a queue. Users meet by the

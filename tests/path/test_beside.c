@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #define MS 1000000ll
@@ -228,6 +229,51 @@ static void a_cancel(void **state)
 	assert_int_equal(glock_dq(&second), 0);
 }
 
+/* ---- fcntl ---- */
+
+/* Returns whether another program would get the lock of fcntl(2) now, on an open file. */
+static bool fcntl_lock(int fd, short type)
+{
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+
+	return !fcntl(fd, F_SETLK, &l);
+}
+
+/* Promises: GLOCK_PATH_FCNTL: "Excludes"; glock_get_path: "stays open until", "two queues". */
+static void an_fcntl_lock(void **state)
+{
+	const struct glock_path_options o = {.size = sizeof(o), .flags = GLOCK_PATH_FCNTL};
+	int other = open("file", O_RDWR | O_CLOEXEC), events = inotify_init1(IN_NONBLOCK);
+	struct inotify_event event;
+	struct glock_holder gh;
+	struct glock *both;
+
+	(void)state;
+	assert_int_equal(glock_get_path(NULL, "file", &o, &both), 0);
+	assert_ptr_not_equal(both, gl);
+	assert_true(inotify_add_watch(events, "file", IN_CLOSE_WRITE) >= 0);
+	assert_true(fcntl_lock(other, F_WRLCK));
+	glock_holder_init(&gh, both, GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_nq(&gh), -EBUSY);
+	assert_true(is_free(LOCK_EX)); /* the refused request keeps no flock */
+	assert_int_equal(glock_lock(gl, GLOCK_EX, &gh), 0);
+	glock_unlock(&gh);
+	assert_true(fcntl_lock(other, F_UNLCK));
+	assert_int_equal(glock_lock(both, GLOCK_EX, &gh), 0);
+	assert_false(fcntl_lock(other, F_RDLCK));
+	assert_false(is_free(LOCK_SH));
+	assert_int_equal(glock_downgrade(&gh, GLOCK_SH), 0);
+	assert_true(fcntl_lock(other, F_RDLCK));
+	assert_false(fcntl_lock(other, F_WRLCK));
+	assert_int_equal(glock_unlock(&gh), 0);
+	assert_true(fcntl_lock(other, F_WRLCK));
+	assert_int_equal(read(events, &event, sizeof(event)), -1);
+	glock_put(both);
+	assert_int_equal(read(events, &event, sizeof(event)), sizeof(event));
+	close(events);
+	close(other);
+}
+
 /* ---- one queue ---- */
 
 static void second_node(void *arg)
@@ -285,6 +331,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(tries_and_deadlines, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_notifier, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_cancel, setup, teardown),
+	    cmocka_unit_test_setup_teardown(an_fcntl_lock, setup, teardown),
 	    cmocka_unit_test_setup_teardown(only_the_first_looks, setup, teardown),
 	};
 

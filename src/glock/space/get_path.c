@@ -119,14 +119,15 @@ static uint64_t mix(uint64_t h, const void *bytes, size_t n)
 	return h ^ h >> 29;
 }
 
-/* Stores the number that follows from the folder and the name. */
-static int path_number(const struct glock_space *space, const char *real, uint64_t *number)
+/* Stores the number that follows from the folder, the name and the flags. */
+static int path_number(const struct glock_space *space, const char *real, unsigned int flags,
+		       uint64_t *number)
 {
 	const char *name = strrchr(real, '/') + 1;
 	char *folder = strndup(real, (size_t)(name - real));
 	struct stat st;
 	int err = !folder ? -ENOMEM : stat(folder, &st) ? -errno : 0;
-	uint64_t id[2];
+	uint64_t id[3] = {0, 0, flags};
 
 	free(folder);
 	if (err)
@@ -141,10 +142,11 @@ static int path_number(const struct glock_space *space, const char *real, uint64
 /* ---- the call ---- */
 
 /* Takes `real`. */
-static int get_real(struct glock_space *space, char *real, struct glock **gl, const char *where)
+static int get_real(struct glock_space *space, char *real, unsigned int flags, struct glock **gl,
+		    const char *where)
 {
 	uint64_t number;
-	int err = path_number(space, real, &number);
+	int err = path_number(space, real, flags, &number);
 
 	if (!err)
 		err = glock__get_path(space, number, gl, where);
@@ -153,13 +155,14 @@ static int get_real(struct glock_space *space, char *real, struct glock **gl, co
 		return err;
 	}
 	atom_store8(&space->has_paths, true);
-	err = glock__path_attach(*gl, real, false);
+	err = glock__path_attach(*gl, real, flags & GLOCK_PATH_FCNTL);
 	if (err)
 		glock_put(*gl);
 	return err;
 }
 
-static int get_in(struct glock_space *space, const char *path, struct glock **gl, const char *where)
+static int get_in(struct glock_space *space, const char *path, unsigned int flags,
+		  struct glock **gl, const char *where)
 {
 	int err = glock__check(space, "glock_get_path");
 	char *real;
@@ -174,7 +177,8 @@ static int get_in(struct glock_space *space, const char *path, struct glock **gl
 		return -EINVAL;
 	}
 	err = glock__path_resolve(path, &real);
-	return err ? glock__path_say(space, path, false, err) : get_real(space, real, gl, where);
+	return err ? glock__path_say(space, path, false, err)
+		   : get_real(space, real, flags, gl, where);
 }
 
 /* Takes the options of the program, or none. */
@@ -188,7 +192,7 @@ static int take_options(const struct glock_path_options *from, struct glock_path
 	memcpy(o, from, from->size < sizeof(*o) ? from->size : sizeof(*o));
 	if (glock__unknown_member(from, from->size, sizeof(*o)))
 		return -E2BIG;
-	return o->flags ? -EINVAL : 0;
+	return o->flags & ~GLOCK_PATH_FCNTL ? -EINVAL : 0;
 }
 
 int glock_get_path_at(struct glock_space *space, const char *path,
@@ -201,12 +205,12 @@ int glock_get_path_at(struct glock_space *space, const char *path,
 	if (err)
 		return err;
 	if (space)
-		return get_in(space, path, gl, where);
+		return get_in(space, path, o.flags, gl, where);
 	pthread_once(&own_once, own_watch);
 	pthread_mutex_lock(&own_lock);
 	err = own_space(&o, &space);
 	if (!err)
-		err = get_in(space, path, gl, where);
+		err = get_in(space, path, o.flags, gl, where);
 	pthread_mutex_unlock(&own_lock);
 	return err;
 }
