@@ -23,10 +23,13 @@ extern "C" {
 
 /* Excludes users of fcntl(2) and lockf(3), too, by an OFD lock. The file must be writable. */
 #define GLOCK_PATH_FCNTL 0x1u
+/* Takes no flock: only users of the same space are excluded, and a cached lock needs no call. */
+#define GLOCK_PATH_NO_INTEROP 0x2u
 
 struct glock_path_options {
 	size_t size;        /* sizeof(struct glock_path_options) */
 	unsigned int flags; /* GLOCK_PATH_ */
+	unsigned int type;  /* with NO_INTEROP: the type of the glock; 0: GLOCK_INODE */
 	/* For space NULL, as in struct glock_space_options. The log of the first call stays. */
 	const char *group;
 	void (*log)(void *arg, const char *message);
@@ -47,6 +50,10 @@ struct glock_path_options {
  * With FCNTL the descriptor is open for writing, and stays open until glock_put(), because its
  * close is an inotify event. Requests with FCNTL and without it have two queues.
  *
+ * With NO_INTEROP *gl is a glock of options->type, whose number follows from the path. No file is
+ * made. All users of the path have to use NO_INTEROP. The lock carries the right to cache. On a
+ * file system of several machines that is refused, unless the lock manager is dlm.
+ *
  * space NULL stands for a space of this user, or of `group`, which all such calls share. If that
  * space cannot be used, the function logs this and goes on without a queue. Users meet by the
  * flock.
@@ -60,6 +67,7 @@ struct glock_path_options {
  *   -E2BIG                            options of a later version
  *   -EACCES, -EPERM, -EROFS, -ENOENT, -ENOTDIR, -ELOOP   the log names the file and the way out
  *   -EMFILE, -ENFILE                  too many open files
+ *   -EMEDIUMTYPE                      NO_INTEROP, but other machines share the file system
  */
 #define glock_get_path(space, path, options, gl) \
 	glock_get_path_at(space, path, options, gl, GLOCK_HERE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_fair.c - tests that users of flock(2) get in beside processes that use a lock by path without
- * a break, and prints their waits.
+ * test_fair.c - tests that users of flock(2) get in beside processes that use a lock by path
+ * without a break, and prints their waits.
  *
  * PATH_TRIES is the number of tries of each user.
  */

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -326,6 +327,59 @@ static void one_space_and_one_log(void **state)
 	scene_join(scene_fork(calls_without_a_space_share_one, NULL));
 }
 
+/* ---- without interop ---- */
+
+static long file_system; /* in place of the real one, if not 0 */
+
+int __real_statfs64(const char *path, struct statfs *fs);
+int __wrap_statfs64(const char *path, struct statfs *fs);
+
+int __wrap_statfs64(const char *path, struct statfs *fs)
+{
+	int err = __real_statfs64(path, fs);
+
+	if (file_system)
+		fs->f_type = file_system;
+	return err;
+}
+
+/*
+ * Promises: GLOCK_PATH_NO_INTEROP: "Takes no flock"; glock_get_path: "No file is made",
+ * "With NO_INTEROP", "several machines", "-EMEDIUMTYPE".
+ */
+static void a_path_without_interop(void **state)
+{
+	struct glock_path_options o = options;
+	struct glock_holder gh;
+	struct glock *gl, *same;
+
+	(void)state;
+	o.flags = GLOCK_PATH_NO_INTEROP;
+	assert_int_equal(glock_get_path(NULL, "alone", &o, &gl), 0);
+	assert_int_equal(access("alone", F_OK), -1);
+	assert_int_equal(glock_type_of(gl), GLOCK_INODE);
+	assert_int_equal(glock_lock(gl, GLOCK_EX, &gh), 0);
+	assert_true(is_free("alone")); /* makes it */
+	glock_unlock(&gh);
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_TRY_CACHED);
+	assert_int_equal(glock_nq(&gh), 0);
+	glock_unlock(&gh);
+	assert_int_equal(glock_get_path(NULL, "./alone", &o, &same), 0);
+	assert_ptr_equal(gl, same);
+	glock_put(same);
+	o.type = GLOCK_FLOCK;
+	assert_int_equal(glock_get_path(NULL, "alone", &o, &same), 0);
+	assert_int_equal(glock_type_of(same), GLOCK_FLOCK);
+	glock_put(same);
+	glock_put(gl);
+	file_system = 0x6969; /* NFS */
+	assert_int_equal(glock_get_path(NULL, "alone", &o, &gl), -EMEDIUMTYPE);
+	o.flags = o.type = 0;
+	assert_int_equal(glock_get_path(NULL, "alone", &o, &gl), 0); /* flock decides */
+	glock_put(gl);
+	file_system = 0;
+}
+
 /* ---- spaces ---- */
 
 static void a_space_with_a_type_in_its_place(void **state)
@@ -507,6 +561,7 @@ int main(void)
 	    cmocka_unit_test(paths_of_one_file),
 	    cmocka_unit_test(an_object_of_the_program),
 	    cmocka_unit_test(paths_without_a_lock),
+	    cmocka_unit_test(a_path_without_interop),
 	    cmocka_unit_test(one_space_and_one_log),
 	    cmocka_unit_test(a_space_with_a_type_in_its_place),
 	    cmocka_unit_test(a_space_of_the_program),

@@ -8,12 +8,14 @@
 #include "glock/path/path.h"
 #include "glock/state/cache.h"
 #include "glock/state/find.h"
+#include "lockman/local/local_file.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 /* ---- the spaces of calls with space NULL ---- */
 
@@ -141,27 +143,55 @@ static int path_number(const struct glock_space *space, const char *real, unsign
 
 /* ---- the call ---- */
 
-/* Takes `real`. */
-static int get_real(struct glock_space *space, char *real, unsigned int flags, struct glock **gl,
-		    const char *where)
+/* Refuses a glock without a flock, if the lock manager does not reach all users of the file. */
+static int check_file_system(struct glock_space *space, const char *real)
 {
-	uint64_t number;
-	int err = path_number(space, real, flags, &number);
+	char *folder = strndup(real, (size_t)(strrchr(real, '/') + 1 - real));
+	int err = !folder ? -ENOMEM : 0;
+	const char *shared = NULL;
+	struct statfs fs;
 
-	if (!err)
+	if (!err && statfs(folder, &fs))
+		err = -errno;
+	free(folder);
+	if (!err && strcmp(space->lm->ops->name, "dlm"))
+		shared = glock__local_shared_fs((uint32_t)fs.f_type);
+	if (!shared)
+		return err;
+	glock__log(
+	    space,
+	    "%s is on %s, which other machines share: drop GLOCK_PATH_NO_INTEROP, or use lock "
+	    "manager dlm",
+	    real, shared);
+	return -EMEDIUMTYPE;
+}
+
+/* Takes `real`. */
+static int get_real(struct glock_space *space, char *real, const struct glock_path_options *o,
+		    struct glock **gl, const char *where)
+{
+	const bool alone = o->flags & GLOCK_PATH_NO_INTEROP;
+	uint64_t number;
+	int err = path_number(space, real, o->flags, &number);
+
+	if (!err && alone)
+		err = check_file_system(space, real);
+	if (!err && alone)
+		err = glock_get_at(space, o->type ? o->type : GLOCK_INODE, number, gl, where);
+	else if (!err)
 		err = glock__get_path(space, number, gl, where);
-	if (err) {
+	if (err || alone) {
 		free(real);
 		return err;
 	}
 	atom_store8(&space->has_paths, true);
-	err = glock__path_attach(*gl, real, flags & GLOCK_PATH_FCNTL);
+	err = glock__path_attach(*gl, real, o->flags & GLOCK_PATH_FCNTL);
 	if (err)
 		glock_put(*gl);
 	return err;
 }
 
-static int get_in(struct glock_space *space, const char *path, unsigned int flags,
+static int get_in(struct glock_space *space, const char *path, const struct glock_path_options *o,
 		  struct glock **gl, const char *where)
 {
 	int err = glock__check(space, "glock_get_path");
@@ -177,8 +207,7 @@ static int get_in(struct glock_space *space, const char *path, unsigned int flag
 		return -EINVAL;
 	}
 	err = glock__path_resolve(path, &real);
-	return err ? glock__path_say(space, path, false, err)
-		   : get_real(space, real, flags, gl, where);
+	return err ? glock__path_say(space, path, false, err) : get_real(space, real, o, gl, where);
 }
 
 /* Takes the options of the program, or none. */
@@ -192,7 +221,10 @@ static int take_options(const struct glock_path_options *from, struct glock_path
 	memcpy(o, from, from->size < sizeof(*o) ? from->size : sizeof(*o));
 	if (glock__unknown_member(from, from->size, sizeof(*o)))
 		return -E2BIG;
-	return o->flags & ~GLOCK_PATH_FCNTL ? -EINVAL : 0;
+	/* Each flag alone, and the type with NO_INTEROP only. */
+	return o->flags > GLOCK_PATH_NO_INTEROP || (o->type && o->flags != GLOCK_PATH_NO_INTEROP)
+		   ? -EINVAL
+		   : 0;
 }
 
 int glock_get_path_at(struct glock_space *space, const char *path,
@@ -205,12 +237,12 @@ int glock_get_path_at(struct glock_space *space, const char *path,
 	if (err)
 		return err;
 	if (space)
-		return get_in(space, path, o.flags, gl, where);
+		return get_in(space, path, &o, gl, where);
 	pthread_once(&own_once, own_watch);
 	pthread_mutex_lock(&own_lock);
 	err = own_space(&o, &space);
 	if (!err)
-		err = get_in(space, path, o.flags, gl, where);
+		err = get_in(space, path, &o, gl, where);
 	pthread_mutex_unlock(&own_lock);
 	return err;
 }
