@@ -81,7 +81,7 @@ _glock() {
 	fi
 	case $command in
 	run) words='--file --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
-	hold) words='--file --pid --print --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
+	hold) words='--file --pid --print --release --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
 	ls | who) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --histogram --hold --help'

@@ -66,6 +66,8 @@ const char *space_path(struct glock_space *space);
 bool lock_is_used(struct glock_space *space, struct glock *gl);
 /* Complains of spaces of this name that other users have, with a living node. */
 void say_others(struct glock_space *space);
+/* Returns the process that holds the lock at that place, "NAME: CMD", or 0. */
+pid_t find_holder(struct glock_space *space, struct glock *gl, const char *what);
 /* Complains that another process has the lock, with its user and command. */
 void say_holders(struct glock_space *space, struct glock *gl);
 

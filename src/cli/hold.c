@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +20,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OPT_PID = 512, OPT_PRINT };
+enum { OPT_PID = 512, OPT_PRINT, OPT_RELEASE };
+enum { RELEASE_MS = 10000 };
 enum { FIRST_FD = STDERR_FILENO + 1 };
 
 static const struct option longs[] = {
     {"pid", required_argument, NULL, OPT_PID},
     {"print", no_argument, NULL, OPT_PRINT},
+    {"release", no_argument, NULL, OPT_RELEASE},
     RUN_LONGS,
     {0},
 };
@@ -32,7 +35,7 @@ static const struct option longs[] = {
 struct hold {
 	struct run run;
 	pid_t pid;
-	bool print;
+	bool print, release;
 	char command[40]; /* of the process, and its number */
 };
 
@@ -46,6 +49,8 @@ static int hold_parse(struct hold *h, int argc, char **argv)
 	while (status < 0 && (option = next_option(argc, argv, "+:sexnw:E:h", longs)) != -1) {
 		if (option == OPT_PRINT)
 			h->print = true;
+		else if (option == OPT_RELEASE)
+			h->release = true;
 		else if (option != OPT_PID)
 			status = run_take_option(&h->run, option);
 		else if (!parse_number(optarg, INT32_MAX, &pid) || !pid)
@@ -126,6 +131,27 @@ static void hold_lock(struct hold *h, int to, pid_t parent)
 	exit(EX_OK); /* closes the space of --file */
 }
 
+/* Ends the process in the background that keeps the lock for h->pid, and waits for its end. */
+static int hold_release(struct hold *h)
+{
+	struct pollfd end = {.events = POLLIN};
+	int status = run_get(&h->run);
+	pid_t keeper = status ? 0 : find_holder(h->run.space, h->run.gl, h->run.what);
+
+	if (!status && !keeper) {
+		complain("no glock hold keeps lock %s for process %d", h->run.name, (int)h->pid);
+		status = EX_NOINPUT;
+	} else if (keeper) {
+		end.fd = pid_open(keeper);
+		if (end.fd < 0 || kill(keeper, SIGTERM) || poll(&end, 1, RELEASE_MS) != 1) {
+			complain("process %d does not release lock %s", (int)keeper, h->run.name);
+			status = EX_OSERR;
+		}
+	}
+	run_unlock(&h->run);
+	return status;
+}
+
 static int hold_run(int argc, char **argv)
 {
 	pid_t self = getpid(), child;
@@ -136,6 +162,8 @@ static int hold_run(int argc, char **argv)
 	if (err >= 0)
 		return err;
 	name_process(&h);
+	if (h.release)
+		return hold_release(&h);
 	if (pipe2(ends, O_CLOEXEC) || (child = fork()) < 0) {
 		complain("cannot start a process: %s", strerror(errno));
 		return EX_OSERR;
@@ -158,11 +186,13 @@ const struct command cmd_hold = {
     .what = "Takes a lock, and keeps it as long as another process lives.",
     .help =
 	"      --pid PID             the process (default: the parent, which may be a shell)\n"
+	"      --release             end a lock that glock hold keeps for that process\n"
 	"      --print               print the process that keeps the lock; to unlock, kill "
 	"it\n" RUN_HELP_LOCK RUN_HELP_SPACE "\n"
 	"A process in the background keeps the lock. If it is killed, the lock is free.\n"
 	"\n"
 	"Exit status: 0 the lock is held. If -n or -w gets no lock: 1, or N of -E. 66 also stands\n"
-	"for no such process. Other failures are those of glock run.\n",
+	"for no such process, and for --release without a lock. Other failures are those of glock "
+	"run.\n",
     .run = hold_run,
 };

@@ -74,6 +74,8 @@ int run_take_names(struct run *r, int argc, char **argv);
 
 /* Sets the texts that others see: the command instead of glock, and "NAME: CMD" as its place. */
 void run_set_command(struct run *r, const char *command);
+/* Gets the lock without taking it. Returns 0, or the exit status. */
+int run_get(struct run *r);
 /* Returns -1 if this process has the lock, else the exit status. */
 int run_lock(struct run *r);
 void run_unlock(struct run *r);

@@ -21,7 +21,10 @@
 void run_set_command(struct run *r, const char *command)
 {
 	r->command = command;
-	snprintf(r->what, sizeof(r->what), "%s: %s", r->name, command);
+	if (r->file) /* the last part of the path, so that the command has room */
+		snprintf(r->what, sizeof(r->what), "%.40s: %s", basename(r->file), command);
+	else
+		snprintf(r->what, sizeof(r->what), "%s: %s", r->name, command);
 	glock__clean(r->what, strlen(r->what));
 }
 
@@ -140,9 +143,14 @@ static int get_file(struct run *r)
 	return status;
 }
 
+int run_get(struct run *r)
+{
+	return r->file ? get_file(r) : get_name(r);
+}
+
 int run_lock(struct run *r)
 {
-	int status = r->file ? get_file(r) : get_name(r), err;
+	int status = run_get(r), err;
 
 	if (status)
 		return status;

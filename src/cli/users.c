@@ -190,25 +190,49 @@ static void say_holder(const struct who_user *u, size_t wait)
 	if (u->pid)
 		snprintf(pid, sizeof(pid), "process %d (%.15s)", (int)u->pid, u->command);
 	if (u->since)
-		snprintf(age, sizeof(age), " for %.1f s", 1e-9 * (double)(glock__clock() - u->since));
+		snprintf(age, sizeof(age), " for %.1f s",
+			 1e-9 * (double)(glock__clock() - u->since));
 	complain("%s has it: %s; held by %s%s; %zu wait%s%s", pid, u->what, u->user, age, wait,
 		 *u->note ? "; " : "", u->note);
+}
+
+/* Finds the holders and waiters of a lock. Returns NULL if its space is not found. */
+static const struct who_target *users_of(struct who *w, struct glock_space *space, struct glock *gl)
+{
+	struct who_target *t;
+
+	if (!find_this(&w->spaces, space) || !(t = who_add_target(w, space->name)))
+		return NULL;
+	t->space = w->spaces.spaces;
+	t->type = glock_type_of(gl);
+	t->number = glock_number(gl);
+	for (size_t i = 0; i < t->space->n_nodes && !w->n_locks; i++)
+		if (t->space->nodes[i].condition == GLOCK__NODE_INHERITED)
+			who_read_kernel(w);
+	who_add_glocks(w);
+	return t;
+}
+
+pid_t find_holder(struct glock_space *space, struct glock *gl, const char *what)
+{
+	struct who w = {.say = complain};
+	const struct who_target *t = users_of(&w, space, gl);
+	pid_t pid = 0;
+
+	for (size_t i = 0; t && i < t->n && !pid; i++)
+		if (!t->users[i].waits && !t->users[i].cached && !strcmp(t->users[i].what, what))
+			pid = t->users[i].pid;
+	who_free(&w);
+	return pid;
 }
 
 void say_holders(struct glock_space *space, struct glock *gl)
 {
 	struct who w = {.say = complain};
-	struct who_target *t;
+	const struct who_target *t = users_of(&w, space, gl);
 	size_t said = 0, wait = 0;
 
-	if (find_this(&w.spaces, space) && (t = who_add_target(&w, space->name))) {
-		t->space = w.spaces.spaces;
-		t->type = glock_type_of(gl);
-		t->number = glock_number(gl);
-		for (size_t i = 0; i < t->space->n_nodes && !w.n_locks; i++)
-			if (t->space->nodes[i].condition == GLOCK__NODE_INHERITED)
-				who_read_kernel(&w);
-		who_add_glocks(&w);
+	if (t) {
 		for (size_t i = 0; i < t->n; i++)
 			wait += t->users[i].waits && t->users[i].pid != getpid();
 		for (size_t i = 0; i < t->n && said < HOLDERS_SAID; i++)

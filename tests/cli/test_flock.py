@@ -129,6 +129,22 @@ def a_held_lock_is_named_and_ends_with_its_process():
     wait_until_free()
 
 
+def a_release_is_of_one_process():
+    """--release ends the lock of this process alone, and is done when the lock is free."""
+    path = os.environ["GLOCK_DIR"] + "/x.lock"
+    wait_until_free()
+    with subprocess.Popen(["sh", "-c", "echo; read x"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
+        for name in (["jobs", "x"], ["--file", path]):
+            pid = ["--pid", str(shell.pid)]
+            assert glock("hold", *pid, *name).returncode == 0
+            r = glock("hold", "--release", *name)
+            assert r.returncode == 66 and "no glock hold keeps lock" in r.stderr, r
+            assert glock("hold", "-n", *name).returncode == 1
+            assert glock("hold", *pid, "--release", *name).returncode == 0
+            assert glock("run", "-n", *name, "--", "true").returncode == 0
+        shell.communicate("\n", timeout=SLOW)
+
+
 def what_flock_takes_is_explained():
     for args, status, said in (
             (["run", "/var/lock/x.lock", "echo", "hi"], 64, "is a file; to lock it, as flock(1) does: glock run --file /var/lock/x.lock"),
@@ -151,4 +167,4 @@ if __name__ == "__main__":
         print("1..0 # SKIP no flock(1) here")
         sys.exit(0)
     main([each_line_does_the_same, each_line_meets_a_held_lock, a_file_is_kept_from_both, a_file_stays_locked_as_with_flock, a_held_lock_is_named_and_ends_with_its_process,
-          what_flock_takes_is_explained])
+          a_release_is_of_one_process, what_flock_takes_is_explained])
