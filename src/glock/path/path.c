@@ -37,7 +37,7 @@ struct pause {
 enum { PAUSES = 2 };
 static const struct pause pauses[PAUSES] = {{60 * MS, 9300ll * MS}, {MS, 350 * MS}};
 /* Holders in SH need time to leave the file. */
-static const struct pause pauses_sh[PAUSES] = {{55 * MS, 9600ll * MS}, {3 * MS, 720 * MS}};
+static const struct pause pauses_sh[PAUSES] = {{62 * MS, 9300ll * MS}, {3 * MS, 900 * MS}};
 
 /* The value block: times of the monotonic clock. */
 struct past {
