@@ -119,6 +119,12 @@ struct glock__lm_ops {
 	 * lost the lock. Blocks for a few instructions only.
 	 */
 	int (*token)(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token);
+	/*
+	 * Tells whether this node may rely on its locks now. NULL: it may, until an event says
+	 * otherwise. A lock manager whose node has to be confirmed in time answers by the clock. So
+	 * the answer is right even before the event pause.
+	 */
+	bool (*sure)(struct glock__lockman *lm);
 	/* Stores up to max members, this node included. Returns their number, even above max. */
 	size_t (*nodes)(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
 	/* Stores the peers that the open request waits for. Returns their number. */

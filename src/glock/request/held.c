@@ -40,12 +40,18 @@ static bool is_parents(const struct glock__holder *gh)
 	return gh->gl && gl_space(gh->gl)->generation != glock__generation();
 }
 
+/* The lock manager may doubt for a time that this node has its locks. */
+static bool is_sure(const struct glock_space *space)
+{
+	return !space->lm->ops->sure || space->lm->ops->sure(space->lm);
+}
+
 int glock_valid(const struct glock_holder *pub)
 {
 	const struct glock__holder *gh = gh_of(pub);
 
 	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) && !is_parents(gh) &&
-	       !glock__is_unusable(gl_space(gh->gl)) &&
+	       !glock__is_unusable(gl_space(gh->gl)) && is_sure(gl_space(gh->gl)) &&
 	       (!gl_type(gh->gl)->path || gl_type(gh->gl)->path->valid(gh->gl));
 }
 
