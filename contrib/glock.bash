@@ -39,7 +39,7 @@ _glock() {
 		esac
 	done
 	case $prev in
-	--lockman) words='local none dlm' ;;
+	--lockman) words='local none dlm etcd' ;;
 	--pid)
 		mapfile -t COMPREPLY < <(compgen -W "$$" -- "$cur")
 		return

@@ -273,8 +273,9 @@ unsigned int glock_version(void);
 
 /*
  * Returns 1 if this library has the feature, else 0. Features: "lockman:none", "lockman:local",
- * "lockman:dlm", "probes" (USDT), "biased" (cached locks without atomic operations: the kernel
- * allows membarrier(2)). An unknown name gives 0. At once; also before a space is opened.
+ * "lockman:dlm", "lockman:etcd" (the plug-in may be missing), "probes" (USDT), "biased" (cached
+ * locks without atomic operations: the kernel allows membarrier(2)). An unknown name gives 0. At
+ * once; also before a space is opened.
  */
 int glock_supports(const char *feature);
 
@@ -479,7 +480,7 @@ struct glock_node {
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *lockman;                    /* "local" (default), "none", "dlm": see below */
+	const char *lockman;                    /* "local" (default), "none", "dlm", "etcd" */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;
@@ -520,7 +521,7 @@ struct glock_space_options {
 	 * the call may be delayed until one does. The function may take locks, with GLOCK_RECOVER,
 	 * but must not close the space. Until the function returns, no waiter gets a lock without
 	 * GLOCK_RECOVER. With "dlm": called when a machine left or died, on each of the other
-	 * machines; see docs/cluster.md.
+	 * machines; see docs/cluster.md. With "etcd": called in each process that gave one.
 	 */
 	void (*recover)(void *arg, const struct glock_node *dead);
 	void *recover_arg;
@@ -564,6 +565,10 @@ struct glock_space_options {
  *   -EPROTO                   processes with another version use the file, or it is damaged
  *   -EMEDIUMTYPE              not the file of a space, or a file system that machines share
  *   -EBUSY                    another process is opening the space and makes no progress
+ * With "etcd" also:
+ *   -ENOPKG           the plug-in is missing, or of another version
+ *   -ENETUNREACH      no member of the etcd answers
+ *   -EACCES           the etcd refuses the user
  * With "dlm" also:
  *   -ENOPKG           libdlm is missing
  *   -ENODEV           the kernel's DLM, its device or dlm_controld is missing
@@ -625,7 +630,8 @@ int glock_dispatch(struct glock_space *space);
  * cluster again. Then glock_nq() succeeds again. Locks that were held before stay lost. No holder
  * can use such a lock until its earlier holders have let go. The cluster does not wait for a lost
  * node: other nodes may have got the locks while xmote_th or inval runs here, see "Fencing" above.
- * This node itself gives no lock back before these operations have returned.
+ * This node itself gives no lock back before these operations have returned. If the etcd of
+ * "etcd" has ended this node, that is a lost cluster, too.
  */
 void glock_withdraw(struct glock_space *space);
 
@@ -641,7 +647,8 @@ size_t glock_shrink(struct glock_space *space, size_t n);
 /*
  * Stores the members of the space, this one included, up to max of them. Returns their number,
  * which may be higher than max, or an error. Set the size of the first entry; max may be 0.
- * At once; with "dlm" the function asks corosync on this machine for the names.
+ * At once; with "dlm" the function asks corosync on this machine for the names. With "etcd" the
+ * members are those of a second ago, or later.
  *   -EINVAL  size, see "Structs with a member size"
  *   -ENOMEM  no memory
  */
@@ -749,6 +756,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *            stopped or dead, or writes back for long
  *   "dlm"    No node can say that it has a holder, and an idle lock stays for its hold time.
  *            -EAGAIN stands for both, and -EBUSY for this node only
+ *   "etcd"   A node with a holder answers, as with "local"
  *   "none"   There is no other node, so that GLOCK_TRY never waits
  *
  * A try runs the operations that the try itself needs. Only GLOCK_TRY waits for others, those of a
@@ -874,9 +882,10 @@ int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
  * Stores the number that goes with a lock held in EX. Storage can use the number to refuse an
  * earlier holder. The number is higher than that of each earlier holder in EX in this space.
  * Deaths, restarts and lost value blocks do not change this. For "dlm" see docs/cluster.md,
- * "Tokens". At once.
+ * "Tokens", and for "etcd" see docs/etcd.md, "Restored". At once.
  *   -EPERM       not held in EX
- *   -EIO         the lock was lost meanwhile, and the number with it
+ *   -EIO         the lock was lost meanwhile, and the number with it. With "etcd" also while the
+ *                etcd has not confirmed this node for 4 s
  *   -EOPNOTSUPP  this lock manager has no such numbers
  */
 int glock_token(const struct glock_holder *gh, uint64_t *token);

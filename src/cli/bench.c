@@ -184,7 +184,7 @@ const struct command cmd_bench = {
     .usage = "[OPTION]... [SPACE]",
     .what = "Measures the time of a lock here, and of a mutex and a file lock.",
     .help = "  -t, --time SEC      measure for SEC seconds in all (default: 2)\n"
-	    "      --lockman NAME  none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
+	    "      --lockman NAME  none, local, dlm or etcd (default: $GLOCK_LOCKMAN, or local)\n"
 	    "\n"
 	    "Prints the time in ns to lock and unlock, and its ratio to the time of a mutex. Each "
 	    "time\n"

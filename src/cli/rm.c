@@ -72,6 +72,10 @@ static int rm_run(int argc, char **argv)
 			return option == 'h' ? EX_OK : EX_USAGE;
 		lockman = optarg;
 	}
+	if (lockman && !strcmp(lockman, "etcd"))
+		return usage_error(
+		    "etcd: glock rm does not remove a space of etcd; close it in all "
+		    "processes, then: etcdctl del --prefix /glock/SPACE/");
 	if (lockman && *lockman && strcmp(lockman, "local") && strcmp(lockman, "dlm"))
 		return usage_error(
 		    "%s: this lock manager leaves no spaces behind; try local or dlm", lockman);

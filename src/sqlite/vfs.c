@@ -79,6 +79,10 @@ int vfs_parameters(struct parameters *p, const char *path)
 		return wrong(path, "space", p->space, "1 to 64 bytes without '/'");
 	if (p->group && (!*p->group || strlen(p->group) > 63))
 		return wrong(path, "group", p->group, "the name of a group");
+	if (lockman && strcmp(lockman, "etcd") == 0)
+		return wrong(path, "lockman", lockman,
+			     "local or dlm, because the machines that share an etcd do not share "
+			     "the database's file");
 	if (lockman && strcmp(lockman, "local") != 0 && strcmp(lockman, "dlm") != 0)
 		return wrong(path, "lockman", lockman, "local or dlm");
 	return hold ? parse_hold(p, path, hold) : SQLITE_OK;

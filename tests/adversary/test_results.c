@@ -50,7 +50,7 @@ static void too_many_files(void)
 }
 
 /* No cluster is needed to see that a name is wrong. */
-/* Promises: lockman: "see below"; glock_space_open: "the name has". */
+/* Promises: lockman: "(default)"; glock_space_open: "the name has". */
 static void names_for_dlm(void)
 {
 	static const char *const bad[] = {"a/b", "/", ".x", "", "."};
@@ -247,7 +247,7 @@ static void holders_of_threads(void)
 }
 
 /* Only "local" has tokens. */
-/* Promises: lockman: "see below". */
+/* Promises: lockman: "(default)". */
 static void local_is_the_default(void)
 {
 	struct glock_holder gh;

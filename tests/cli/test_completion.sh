@@ -35,7 +35,7 @@ offers 'shop' run -x -w 5 s
 offers 'shop' run -n s
 offers '--shared' run --s
 offers '--help barn shop' rm ''
-offers 'dlm local none' run --lockman ''
+offers 'dlm etcd local none' run --lockman ''
 offers '6.1 6.18 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
 offers '--help --json' who --

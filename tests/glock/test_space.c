@@ -14,7 +14,7 @@
 static struct glock_holder a, b;
 
 /*
- * Promises: lockman: "see below"; glock_version: "Returns the version"; glock_space_open: "Opens
+ * Promises: lockman: "(default)"; glock_version: "Returns the version"; glock_space_open: "Opens
  * the space", "options may be", "If the program", "-EPROTONOSUPPORT no such".
  */
 static void space_options(void **state)

@@ -23,7 +23,7 @@ in_root() {
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 '/debian$')
 tools=g++-aarch64-linux-gnu,dpkg-dev,debhelper,dh-python,meson,ninja-build,pkg-config,scdoc,python3,xz-utils
-libraries=pkgconf:arm64,systemtap-sdt-dev:arm64,libc6-dev:arm64,libjansson-dev:arm64,libncurses-dev:arm64,libarchive-dev:arm64,libzstd-dev:arm64,libcap-ng-dev:arm64,libsqlite3-dev:arm64
+libraries=pkgconf:arm64,systemtap-sdt-dev:arm64,libc6-dev:arm64,libjansson-dev:arm64,libncurses-dev:arm64,libarchive-dev:arm64,libzstd-dev:arm64,libcap-ng-dev:arm64,libsqlite3-dev:arm64,libcurl4-openssl-dev:arm64
 [ -d "$root" ] || mmdebstrap --quiet --variant=apt --architectures=amd64,arm64 --include="$tools,$libraries" \
 	--skip=cleanup/apt/lists "$suite" "$root" "$mirror" >"$tap_log" 2>&1
 result $? "a fresh root of $suite with the architectures amd64 and arm64"

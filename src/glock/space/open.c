@@ -20,6 +20,7 @@
 #include "glock/state/reply.h"
 #include "glock/state/work.h"
 #include "lockman/dlm/dlm.h"
+#include "lockman/etcd/etcd.h"
 #include "lockman/local/local.h"
 #include "lockman/none/none.h"
 
@@ -199,6 +200,15 @@ static int new_dlm(const char *name, const struct glock_space_options *o,
 	return glock__dlm_new(&dlm, lm);
 }
 
+static int new_etcd(const char *name, const struct glock_space_options *o,
+		    struct glock__lockman **lm)
+{
+	const struct glock__etcd_options etcd = {
+	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
+
+	return glock__etcd_new(&etcd, lm);
+}
+
 static const struct {
 	const char *name;
 	int (*new)(const char *name, const struct glock_space_options *o,
@@ -207,6 +217,7 @@ static const struct {
     {"local", new_local}, /* the usual one */
     {"none", new_none},
     {"dlm", new_dlm},
+    {"etcd", new_etcd},
 };
 
 enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
@@ -217,7 +228,8 @@ static void say_unknown(const struct glock_space_options *o, const char *kind)
 
 	if (!o->log)
 		return;
-	snprintf(message, sizeof(message), "%s%s: no such lock manager; try none, local or dlm",
+	snprintf(message, sizeof(message),
+		 "%s%s: no such lock manager; try none, local, dlm or etcd",
 		 o->lockman ? "" : "GLOCK_LOCKMAN=", kind);
 	o->log(o->log_arg, message);
 }

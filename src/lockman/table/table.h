@@ -326,6 +326,23 @@ const char *glock__table_salvage(struct glock__table *t);
 /* Returns the hash of a resource's name. Its upper half is for choosing a shard. */
 uint64_t glock__table_hash(const void *name, size_t namelen);
 
+/*
+ * The value block and the deaths of a resource. A table that is made for one operation takes them
+ * from elsewhere, and gives them back. -ENOENT, false: no lock has made the resource yet.
+ */
+struct glock__table_value {
+	uint32_t seq;
+	uint8_t flags; /* 0: no value was ever written, and no holder died */
+	unsigned char data[GLOCK__LVB_LEN];
+};
+#define GLOCK__TABLE_VALUE_FLAGS 0x7u
+#define GLOCK__TABLE_VALUE_SET 0x1u  /* there is a value, or the reason that it is not valid */
+#define GLOCK__TABLE_VALUE_DIED 0x4u /* the next holder has to be told of a death */
+int glock__table_put_value(struct glock__table *t, const void *name, size_t namelen,
+			   const struct glock__table_value *v);
+bool glock__table_get_value(const struct glock__table *t, const void *name, size_t namelen,
+			    struct glock__table_value *v);
+
 struct glock__table_usage {
 	uint32_t resources;
 	uint32_t locks;

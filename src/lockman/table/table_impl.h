@@ -80,6 +80,9 @@ struct res {
 #define RES_DIED 0x4u
 /* The flags after such a death. */
 #define RES_AFTER_DEATH (RES_LVB_SET | RES_LVB_INVALID | RES_DIED)
+static_assert(GLOCK__TABLE_VALUE_DIED == RES_DIED && GLOCK__TABLE_VALUE_SET == RES_LVB_SET &&
+		  GLOCK__TABLE_VALUE_FLAGS == RES_AFTER_DEATH,
+	      "table.h has them, too");
 
 struct link {
 	uint32_t next;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* etcd_load.c - loads the plug-in of lock manager etcd, when a program first needs it. */
+#include "etcd.h"
+
+#include "base/version.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+typedef int open_fn(const struct glock__etcd_options *o, struct glock__lockman **lm);
+
+static void load_say(const struct glock__etcd_options *o, const char *what, const char *why)
+{
+	char text[512];
+
+	if (!o->log)
+		return;
+	snprintf(text, sizeof(text), "lock manager etcd: %s: %s", what, why);
+	o->log(o->log_arg, text);
+}
+
+/* The folder of the environment is for builds that are not installed. */
+static void *load_plugin(void)
+{
+	const char *dir = secure_getenv("GLOCK_PLUGINS");
+	char path[4096];
+	void *plugin;
+
+	snprintf(path, sizeof(path), "%s/" GLOCK__ETCD_PLUGIN,
+		 dir && *dir ? dir : GLOCK_PLUGIN_DIR);
+	plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!plugin && !(dir && *dir)) /* the tree was moved: where the loader looks */
+		plugin = dlopen(GLOCK__ETCD_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	return plugin;
+}
+
+int glock__etcd_new(const struct glock__etcd_options *o, struct glock__lockman **lm)
+{
+	void *plugin = load_plugin();
+	const char *version;
+	open_fn *open = NULL;
+	void *at;
+
+	if (!plugin) {
+		load_say(o, "the plug-in is missing; install the package libglock-etcd", dlerror());
+		return -ENOPKG;
+	}
+	version = dlsym(plugin, GLOCK__ETCD_VERSION);
+	if (!version || strcmp(version, GLOCK__VERSION_TEXT) != 0) {
+		load_say(o, "the plug-in is of another version than libglock; install both anew",
+			 version ? version : "unknown");
+		return -ENOPKG;
+	}
+	at = dlsym(plugin, GLOCK__ETCD_OPEN);
+	memcpy(&open, &at, sizeof(open));
+	return open ? open(o, lm) : -ENOPKG;
+}
