@@ -138,8 +138,7 @@ static void settle(struct etcd *e, struct slot *s, struct glock__etcd_value *v, 
 		deliver_demand(e, s, v, more);
 }
 
-/* ---- mail ---- */
-
+/* A lock that another node changed for this one. */
 static void take_mail(struct etcd *e, const struct mail *m)
 {
 	struct glock__etcd_value v;
@@ -247,6 +246,11 @@ static void finish(struct etcd *e, struct job *j, int64_t revision)
 			forget(e, s);
 		return;
 	}
+	if (status == -ESTALE)
+		glock__etcd_say(e,
+				"space %s: etcd does not have the lock %x/%016" PRIx64 " of this "
+				"process: its key was removed or changed by another program",
+				e->name, s->type, s->number);
 	if (j->op.kind == GLOCK__ETCD_LOCK) {
 		const struct glock__etcd_entry *own = glock__etcd_find(&j->value, e->id);
 
