@@ -286,6 +286,9 @@ static inline bool glock__lm_due(const struct glock__lockman *lm)
 	return lm->bell && glock__lm_rung(lm->bell);
 }
 
+/* Returns the lock manager `none`, of a process that shares with no other, or NULL without memory. */
+struct glock__lockman *glock__none_new(void);
+
 /* The time of all lock managers and of the library: CLOCK_MONOTONIC, in nanoseconds. */
 GLOCK__INLINE int64_t glock__clock(void)
 {

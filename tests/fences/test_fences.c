@@ -13,7 +13,7 @@
 #include "glock/fast/fast.h"
 #include "glock/space/open.h"
 #include "glock/state/demote.h"
-#include "lockman/none/none.h"
+#include "lockman/lockman.h"
 #include "mutant.h"
 
 #include <malloc.h>

@@ -83,7 +83,7 @@ int glock__mode_for_bast(int dlm_mode);
 /* Returns the mode that serves both demands: the pending one and a new one. */
 enum glock_mode glock__demote_merge(enum glock_mode pending, enum glock_mode wish);
 
-/* ---- type.c: types ---- */
+/* ---- types ---- */
 
 /* Numbers of glocks of type NONDISK. */
 enum glock__nondisk {

@@ -22,7 +22,6 @@
 #include "lockman/dlm/dlm.h"
 #include "lockman/etcd/etcd.h"
 #include "lockman/local/local.h"
-#include "lockman/none/none.h"
 
 #include <assert.h>
 #include <errno.h>

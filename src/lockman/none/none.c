@@ -6,7 +6,7 @@
  * as with other nodes. The only difference is that no demand ever comes. Value blocks live in the
  * lock itself, with no value until one is written.
  */
-#include "none.h"
+#include "lockman/lockman.h"
 
 #include <stdlib.h>
 
