@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* lent.c - see lent.h. */
 #include "lent.h"
+#include "notify.h"
+
+#include "glock/stats/choice.h"
 
 #include <assert.h>
 
@@ -107,4 +110,35 @@ bool glock__lent_next(struct glock_space *space, struct glock **gl)
 		atom_store8(&l->used, 0);
 	glock__lock_drop(&space->lent.lock);
 	return full;
+}
+
+/* ---- use times: see notify.h ---- */
+
+void glock__measure_next(struct glock *gl, bool again)
+{
+	struct glock__lent *l = glock__lent_of(gl);
+
+	if (!l || gl_busy(gl)->measured)
+		return;
+	if (again)
+		glock__policy_edit(l)->choice.uses = 0;
+	gl_busy(gl)->measure_next = true;
+}
+
+void glock__measure_granted(struct glock *gl, const struct glock__holder *gh)
+{
+	gl_busy(gl)->measure_next = false;
+	gl_busy(gl)->measured = gh;
+	gl_busy(gl)->measured_from = gl_now(gl);
+}
+
+/* The record may have been taken back meanwhile. */
+void glock__measure_released(struct glock *gl)
+{
+	struct glock__lent *l = glock__lent_of(gl);
+
+	gl_busy(gl)->measured = NULL;
+	if (l)
+		glock__choice_used(&glock__policy_edit(l)->choice,
+				   gl_now_anew(gl) - gl_busy(gl)->measured_from);
 }

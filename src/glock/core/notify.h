@@ -44,7 +44,7 @@ void glock__notify_end(struct glock__holder *gh);
 /* Takes the first request from the list. Returns NULL if the list is empty. */
 struct glock__holder *glock__notify_take(struct glock_notifier *n);
 
-/* ---- measure.c: use times ---- */
+/* ---- lent.c: use times ---- */
 
 /*
  * Has the next use measured, if none is measured now. With `again` forgets the earlier ones. Does
