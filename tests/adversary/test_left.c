@@ -263,15 +263,15 @@ static void asks_for_locks(struct glock_space *in)
 	}
 }
 
-static void *is_cancelled(void *unused)
+static void *is_cancelled(void *others)
 {
 	struct glock_space *in;
 
-	(void)unused;
 	pthread_cancel(pthread_self());
+	SAME(glock_dq(others), -EPERM);
 	in = open_space_with((struct glock_space_options){.log = says});
 	asks_for_locks(in);
-	SAME(glock_nodes(in, NULL, 0), 2);
+	SAME(glock_nodes(in, NULL, 0), 3);
 	SAME(glock_space_sync(in), 0);
 	glock_shrink(in, 100);
 	glock_withdraw(in);
@@ -284,10 +284,17 @@ static void *is_cancelled(void *unused)
 static void no_call_is_left_by_a_cancel(void)
 {
 	pid_t pid = start(keeps, NULL);
+	struct glock_holder gh;
 
 	UNTIL(shared->cell[0]);
-	join_thread(thread(is_cancelled, NULL));
+	begin();
+	other = get(space, GLOCK_INODE, 2);
+	SAME(glock_lock(other, GLOCK_EX, &gh), 0);
+	join_thread(thread(is_cancelled, &gh));
 	CHECK(came_back);
+	SAME(glock_dq(&gh), 0);
+	glock_put(other);
+	end();
 	shared->cell[1] = 1;
 	join(pid);
 }
