@@ -5,6 +5,8 @@
 #ifndef GLOCK__SANITIZER_H
 #define GLOCK__SANITIZER_H
 
+#include <features.h>
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define GLOCK__ASAN 1
@@ -40,9 +42,10 @@
 /*
  * For a thread-local variable. initial-exec is a load relative to the thread pointer, without a
  * call. It is not used with a sanitizer. gcc's check for null pointers relies on CPU flags
- * that the linker's version of that instruction does not set.
+ * that the linker's version of that instruction does not set. dlopen() of musl refuses a library
+ * with such variables, because musl has no spare room for them.
  */
-#if GLOCK__ASAN || GLOCK__TSAN
+#if GLOCK__ASAN || GLOCK__TSAN || !defined(__GLIBC__)
 #define GLOCK__TLS
 #else
 #define GLOCK__TLS __attribute__((tls_model("initial-exec")))

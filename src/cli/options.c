@@ -101,6 +101,8 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 
 	opterr = 0;
 	option = getopt_long(argc, argv, shorts, longs, NULL);
+	if (optind > argc) /* musl counts a value that is missing */
+		optind = argc;
 	word = argv[optind - 1];
 	if (option == 'h') {
 		printf("usage: glock %s %s\n%s\n\n%s", cli_command->name, cli_command->usage,

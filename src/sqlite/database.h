@@ -29,6 +29,7 @@
 #ifndef GLOCK_SQLITE_DATABASE_H
 #define GLOCK_SQLITE_DATABASE_H
 
+#include "base/sanitizer.h"
 #include "say.h"
 #include "sqlite_api.h"
 
@@ -399,18 +400,11 @@ extern sqlite3_vfs *vfs_base;
 int vfs_parameters(struct parameters *p, const char *path);
 /* Registers the VFS `glock` above the platform's VFS. Has no effect if it is registered already. */
 int vfs_register(bool make_default);
-/* A load without a call. gcc's sanitizers and this model exclude each other: see sanitizer.h. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SQLITE_TLS
-#else
-#define SQLITE_TLS __attribute__((tls_model("initial-exec")))
-#endif
-
 /* The connection on which this thread works. */
 extern _Thread_local struct current_connection {
 	struct connection *c;
 	uint64_t closes; /* of the process, when c was set */
-} current SQLITE_TLS;
+} current GLOCK__TLS;
 extern _Atomic uint64_t connections_closed;
 
 /* ---- service.c ---- */

@@ -40,6 +40,10 @@
 int sqlite3_open(const char *path, sqlite3 **db);
 int sqlite3_open16(const void *path, sqlite3 **db);
 int sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs);
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND 0 /* musl has no such mode */
+#endif
+
 void *dlopen(const char *path, int flags);
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 
 enum { OPEN_TRIES = 10 };
 
-_Thread_local struct current_connection current SQLITE_TLS;
+_Thread_local struct current_connection current GLOCK__TLS;
 _Atomic uint64_t connections_closed;
 
 sqlite3_vfs *vfs_base;

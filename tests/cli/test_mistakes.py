@@ -98,8 +98,8 @@ def names_that_are_no_glock():
 def limits_are_no_missing_spaces():
     says(73, "ulimit -f", "run", "s", "n", "true",
          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
-    says(71, "Too many open files", "run", "s", "n", "true",
-         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+    r = says(71, "open", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+    assert "Too many open files" in r.stderr or "No file descriptors available" in r.stderr, r
     if os.geteuid() == 0:
         return  # root may have any number of threads
     says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
@@ -135,6 +135,8 @@ def a_space_of_another_version():
 
 
 def nobody_to_watch():
+    if "O2TOP" not in os.environ:
+        return  # this build has no o2top
     says(1, "no process is in a lock space here", "top", "--once", "-b")
     assert "o2top" in out("top", "-V")  # does not depend on the nodes that are here
     assert glock("run", "t", "n", "true").returncode == 0

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +93,7 @@ static void point(enum point at)
 	if (!stops || dice(points[at].rarely) || atomic_load(&stops->quiet))
 		return;
 	atomic_fetch_add(&stops->at[at], 1);
-	tgkill(getpid(), gettid(), SIGSTOP);
+	syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP);
 }
 
 /* ---- the functions around the points; the linker puts these in their place ---- */

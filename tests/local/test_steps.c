@@ -66,7 +66,7 @@ int __wrap_glock__table_lock(struct glock__table *t, const struct glock__table_r
 			     struct glock__table_event *event)
 {
 	if (is_trap(STOP_IN_TABLE) && !trapped())
-		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
+		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* the thread stops here */
 	if (is_trap(NAP_IN_TABLE) && !trapped())
 		for (int i = 0; i < NAPS; i++)
 			usleep(500);
@@ -82,7 +82,7 @@ int __wrap_glock__table_purge(struct glock__table *t, uint32_t node, uint32_t ma
 int __wrap_glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 {
 	if (is_trap(STOP_IN_PURGE) && !trapped())
-		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
+		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* the thread stops here */
 	return __real_glock__table_purge(t, node, max);
 }
 
@@ -97,7 +97,7 @@ int __wrap_glock__table_take(struct glock__table *t, uint32_t node,
 
 	if (is_trap(STOP_IN_TAKE) && !stopped) {
 		stopped = true;
-		tgkill(getpid(), gettid(), SIGSTOP); /* the thread stops here */
+		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* the thread stops here */
 	}
 	return __real_glock__table_take(t, node, event);
 }

@@ -120,7 +120,9 @@ int fstatfs(int fd, struct statfs *fs)
 	return err;
 }
 
+#ifdef __GLIBC__
 int fcntl_of_32_bits(int fd, int command, ...) __asm__("fcntl") __attribute__((alias("fcntl64")));
+#endif
 
 /* ---- files ---- */
 

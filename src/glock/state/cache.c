@@ -122,11 +122,47 @@ static void jump_back(jmp_buf **back)
 		longjmp(**back, 1);
 }
 
+#ifdef __GLIBC__
+#define call_fn(fn, arg, to) fn(arg)
+#else
+/*
+ * pthread_exit() of musl unwinds no stack, and calls such handlers alone. A longjmp() may leave the
+ * handler behind. So the handler is not on the stack, and does nothing for a frame that is gone.
+ */
+static _Thread_local struct {
+	struct __ptcb handler;
+	jmp_buf *back;
+} at_exit GLOCK__TLS;
+
+static void jump_back_at_exit(void *unused)
+{
+	jmp_buf *back = at_exit.back;
+
+	(void)unused;
+	at_exit.back = NULL;
+	if (back && __builtin_frame_address(0) < (void *)back)
+		longjmp(*back, 1);
+}
+
+static void call_fn(void (*fn)(void *arg), void *arg, jmp_buf *to)
+{
+	jmp_buf *outer = at_exit.back;
+
+	if (!outer)
+		_pthread_cleanup_push(&at_exit.handler, jump_back_at_exit, NULL);
+	at_exit.back = to;
+	fn(arg);
+	at_exit.back = outer;
+	if (!outer)
+		_pthread_cleanup_pop(&at_exit.handler, 0);
+}
+#endif
+
 GLOCK__NOINLINE static void call_below(void (*fn)(void *arg), void *arg, jmp_buf *to)
 {
 	jmp_buf *back __attribute__((cleanup(jump_back))) = to;
 
-	fn(arg);
+	call_fn(fn, arg, to);
 	back = NULL;
 }
 

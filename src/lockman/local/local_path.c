@@ -23,11 +23,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/fs.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -245,7 +247,7 @@ static int make_group_dir(const char *path, gid_t gid)
 	fd = open(temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* Set the group before the mode: until then only the owner has access. */
 	if (fd < 0 || fchown(fd, (uid_t)-1, gid) || fchmod(fd, 02770) ||
-	    renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE)) {
+	    syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE)) {
 		err = -errno;
 		rmdir(temporary);
 	}
