@@ -241,6 +241,7 @@ static void after_fork_in_child(void)
 {
 	struct database **last = &databases;
 
+	wal_after_fork();
 	for (; *last; last = &(*last)->next) {
 		for (int i = 0; i < 2; i++)
 			if ((*last)->descriptors[i] > 0)
@@ -273,12 +274,23 @@ void database_put_glocks(struct database *db)
 }
 
 /* The child uses nothing of the parent's databases but their connections. */
-void database_parents_unlock(void)
+void database_parents_each(void (*f)(struct connection *c, void *arg), void *arg)
 {
 	for (struct database *db = parents; db; db = db->next)
 		for (struct connection *c = db->connections; c; c = c->next)
-			if (c->bytes && c->level != SQLITE_LOCK_NONE)
-				c->real->pMethods->xUnlock(c->real, SQLITE_LOCK_NONE);
+			f(c, arg);
+}
+
+static void unlock_parents(struct connection *c, void *arg)
+{
+	(void)arg;
+	if (c->bytes && c->level != SQLITE_LOCK_NONE)
+		c->real->pMethods->xUnlock(c->real, SQLITE_LOCK_NONE);
+}
+
+void database_parents_unlock(void)
+{
+	database_parents_each(unlock_parents, NULL);
 }
 
 void database_parents_forget(struct connection *c)

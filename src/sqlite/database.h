@@ -22,6 +22,9 @@
  * with the change counter, and the size. Facts belong to a generation of the database. Each event
  * that may make a fact wrong begins a new generation.
  *
+ * All this is for a rollback journal. In WAL mode SQLite's VFS locks the database file, and wal.h
+ * tells how the WAL index is locked.
+ *
  * LOCKS OF THIS PROGRAM
  *
  * The registry's mutex comes before a database's mutex. No thread waits for a glock under either.
@@ -32,6 +35,7 @@
 #include "base/sanitizer.h"
 #include "say.h"
 #include "sqlite_api.h"
+#include "wal.h"
 
 #include <glock.h>
 #include <pthread.h>
@@ -46,6 +50,8 @@
 enum {
 	TYPE_DATA = GLOCK_TYPE_OWN,
 	TYPE_RESERVED,
+	TYPE_WAL_WRITE,
+	TYPE_WAL_MARK, /* and four more */
 	FACT_NO_JOURNAL = 1,
 	FACT_NO_WAL = 2,
 	FACT_COUNTER = 4,
@@ -144,12 +150,14 @@ struct database {
 	_Atomic uint32_t holding;    /* those with `data`, which look at the lease (lease.c) */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
 	_Atomic uint64_t demands;    /* DEMAND_ */
+	struct wal_index wal;
 	char path[];
 };
 
 enum request {
 	REQUEST_DATA,
 	REQUEST_RESERVED,
+	REQUEST_WAL, /* to write in WAL mode */
 	REQUESTS,
 };
 
@@ -167,6 +175,8 @@ struct connection {
 	int level;          /* SQLITE_LOCK_ */
 	bool bytes;         /* its locks are SQLite's own: see pace.c and open.c */
 	bool read_only;
+	bool has_wal;  /* the file system allows WAL mode */
+	bool says_wal; /* the first page does, as far as SQLite knows */
 	struct pace pace;
 
 	/* See grip.h. The states USED and OWN are those of the connection's thread. */
@@ -205,6 +215,18 @@ struct connection {
 	bool busy[REQUESTS];
 	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
 	bool waited[REQUESTS]; /* for as long as an owner needs that runs; only its thread */
+
+	/* In WAL mode: see wal.h. */
+	bool maps;                 /* SQLite has the map of -shm; under the registry's mutex */
+	bool wal_sparse;           /* SQLite's locks are to be used: see pace.c */
+	bool moves_mark;           /* SQLite may try to move marks */
+	bool needs_exclusive;      /* before SQLite gets the map: it believes to have it */
+	bool wants_write;          /* under the database's mutex */
+	_Atomic int64_t queued_at; /* for WRITE */
+	unsigned int has_mark;     /* the number of the lock, 0: none. `mark` has its glock */
+	unsigned int has_alone;    /* of WRITE, CKPT and RECOVER, a bit each */
+	uint32_t wal_uses;
+	struct glock_holder mark;
 };
 
 /* ---- database.c ---- */
@@ -222,6 +244,8 @@ void database_free(struct database *db);
 void database_free_unused(void);
 /* The child uses the connection, or frees its memory. */
 void database_parents_forget(struct connection *c);
+/* Calls f for each connection that was opened before fork(). */
+void database_parents_each(void (*f)(struct connection *c, void *arg), void *arg);
 /* Ends the byte locks that connections of the parent had, so that SQLite does not count them. */
 void database_parents_unlock(void);
 /* Calls fork handlers and the exit handler from now on. */
@@ -268,6 +292,8 @@ bool open_to_bytes(struct connection *c);
 
 /* Tells whether the file may be used. Stores the reason for VERDICT_DEGRADE and VERDICT_REFUSE. */
 enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size);
+/* Returns whether a database there may be in WAL mode, whose index is memory of one machine. */
+bool place_has_wal(const char *path, const struct parameters *p);
 /* Writes how users share a database whose folder has the setgid bit, or "". Returns buf. */
 const char *place_group(const char *path, char *buf, size_t size);
 
@@ -277,6 +303,9 @@ const char *place_group(const char *path, char *buf, size_t size);
 void pace_begin(struct connection *c);
 /* SQLite's byte locks are in use, so the connection should stand in the queue. */
 void pace_is_busy(struct connection *c);
+
+/* Returns whether a transaction in WAL mode that finds no cached mark uses SQLite's locks. */
+bool pace_wal(struct connection *c);
 
 /* ---- space.c ---- */
 
@@ -351,8 +380,8 @@ void lease_yield(struct database *db, uint64_t demand);
 
 /* ---- file.c ---- */
 
-/* The methods of a main database. */
-extern const sqlite3_io_methods file_methods;
+/* The methods of a main database, without WAL mode and with it. */
+extern const sqlite3_io_methods file_methods, file_methods_wal;
 /* Returns whether the header of a database says that readers need WAL. It has HEADER_SIZE bytes. */
 bool file_says_wal(const unsigned char *header);
 /* Tells the log the way out of WAL mode. Returns SQLITE_CANTOPEN. */
@@ -389,7 +418,7 @@ void look_at_file(struct database *db);
 
 /* ---- journal.c ---- */
 
-/* Opens the journal of a main database in the VFS below. */
+/* Opens the journal or the WAL file of a main database in the VFS below. */
 int journal_open(const char *path, sqlite3_file *file, int flags, int *out);
 
 /* ---- vfs.c ---- */

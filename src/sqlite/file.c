@@ -188,8 +188,9 @@ bool file_says_wal(const unsigned char *header)
 
 int file_refuse_wal(const char *path)
 {
-	say(SQLITE_CANTOPEN,
-	    "%s: is in WAL mode; open it with vfs=unix and set PRAGMA journal_mode=delete", path);
+	say_because(SQLITE_CANTOPEN, path,
+		    "is in WAL mode; open it with vfs=unix and set PRAGMA journal_mode=delete",
+		    "WAL mode needs interop=1, lockman=local and a file system of one machine");
 	return SQLITE_CANTOPEN;
 }
 
@@ -197,9 +198,10 @@ int file_refuse_wal(const char *path)
  * Another program may have set WAL mode since the open. SQLite then returns SQLITE_CANTOPEN and
  * does not say why. With locking_mode=exclusive it uses WAL without shared memory.
  */
-static void look_for_wal(const struct connection *c, const void *start, int n)
+static void look_for_wal(struct connection *c, const void *start, int n)
 {
-	if (n >= HEADER_SIZE && !c->exclusive && file_says_wal(start))
+	c->says_wal = n >= HEADER_SIZE ? file_says_wal(start) : c->says_wal;
+	if (n >= HEADER_SIZE && !c->has_wal && !c->exclusive && file_says_wal(start))
 		file_refuse_wal(c->db->path);
 }
 
@@ -275,11 +277,11 @@ static int refuse_write(struct connection *c, int result)
  */
 static SQLITE_SLOW int refuse_wal_page(const struct connection *c, const void *from, int n)
 {
-	if (n < HEADER_SIZE || c->recovers || !file_says_wal(from))
+	if (n < HEADER_SIZE || c->has_wal || c->recovers || !file_says_wal(from))
 		return SQLITE_OK;
 	say(SQLITE_ERROR,
-	    "%s: stays in its journal mode, because the VFS glock has no WAL mode; open it with "
-	    "vfs=unix for WAL",
+	    "%s: stays in its journal mode, because the VFS glock has no WAL mode here; open it "
+	    "with vfs=unix for WAL",
 	    c->db->path);
 	return SQLITE_ERROR;
 }
@@ -293,6 +295,8 @@ static int file_write(sqlite3_file *file, const void *from, int n, sqlite3_int64
 		rc = refuse_wal_page(c, from, n);
 	if (rc)
 		return rc;
+	if (!at && n >= HEADER_SIZE)
+		c->says_wal = file_says_wal(from);
 	c->told &= ~(unsigned int)FACT_SIZE;
 	if (at < COUNTER_AT + COUNTER_SIZE) {
 		database_forget(c->db);
@@ -374,9 +378,9 @@ static int file_pragma(struct connection *c, char **arguments)
 			database_each(share_exclusive, c);
 		}
 	}
-	if (value && sqlite3_stricmp(name, "journal_mode") == 0 &&
+	if (value && !c->has_wal && sqlite3_stricmp(name, "journal_mode") == 0 &&
 	    sqlite3_stricmp(value, "wal") == 0 && (c->exclusive || handle_is_exclusive(c))) {
-		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode");
+		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode here");
 		return arguments[0] ? SQLITE_ERROR : SQLITE_NOMEM;
 	}
 	return SQLITE_NOTFOUND;
@@ -454,20 +458,51 @@ static int file_unfetch(sqlite3_file *file, sqlite3_int64 at, void *page)
 					       : c->real->pMethods->xUnfetch(c->real, at, page);
 }
 
-const sqlite3_io_methods file_methods = {
-    .iVersion = 3, /* without xShmMap, so SQLite keeps the journal mode that it has */
-    .xClose = file_close,
-    .xRead = file_read,
-    .xWrite = file_write,
-    .xTruncate = file_truncate,
-    .xSync = file_sync,
-    .xFileSize = file_size,
-    .xLock = file_lock,
-    .xUnlock = file_unlock,
-    .xCheckReservedLock = file_check_reserved,
-    .xFileControl = file_control,
-    .xSectorSize = file_sector_size,
-    .xDeviceCharacteristics = file_characteristics,
-    .xFetch = file_fetch,
-    .xUnfetch = file_unfetch,
-};
+static int file_shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **out)
+{
+	return wal_map(connection_of(file), region, size, extend, out);
+}
+
+static int file_shm_lock(sqlite3_file *file, int first, int n, int flags)
+{
+	return wal_lock(connection_of(file), first, n, flags);
+}
+
+static void file_shm_barrier(sqlite3_file *file)
+{
+	struct connection *c = connection_of(file);
+
+	c->real->pMethods->xShmBarrier(c->real);
+}
+
+static int file_shm_unmap(sqlite3_file *file, int delete)
+{
+	return wal_unmap(connection_of(file), delete);
+}
+
+/* clang-format off */
+#define FILE_METHODS \
+    .xClose = file_close, \
+    .xRead = file_read, \
+    .xWrite = file_write, \
+    .xTruncate = file_truncate, \
+    .xSync = file_sync, \
+    .xFileSize = file_size, \
+    .xLock = file_lock, \
+    .xUnlock = file_unlock, \
+    .xCheckReservedLock = file_check_reserved, \
+    .xFileControl = file_control, \
+    .xSectorSize = file_sector_size, \
+    .xDeviceCharacteristics = file_characteristics, \
+    .xFetch = file_fetch, \
+    .xUnfetch = file_unfetch
+/* clang-format on */
+
+/* Without xShmMap SQLite keeps the journal mode that it has. */
+const sqlite3_io_methods file_methods = {.iVersion = 3, FILE_METHODS};
+const sqlite3_io_methods file_methods_wal = {.iVersion = 3,
+					     FILE_METHODS,
+					     .xShmMap = file_shm_map,
+					     .xShmLock = file_shm_lock,
+					     .xShmBarrier = file_shm_barrier,
+					     .xShmUnmap = file_shm_unmap};

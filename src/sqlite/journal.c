@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * journal.c - the methods of a journal: a child does not write the journal of its parent.
+ * journal.c - the methods of a journal and of a WAL file: a child does not use those of its parent.
  *
  * After fork() both processes have the journal open. A child that rolls back would end the parent's
  * journal. A crash of the parent would then leave half a transaction. Everything else goes to the
@@ -44,7 +44,9 @@ static int journal_close(sqlite3_file *file)
 
 static int journal_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 {
-	return real_of(file)->pMethods->xRead(real_of(file), to, n, at);
+	int rc = refuse_child(journal_of(file), SQLITE_IOERR_READ);
+
+	return rc ? rc : real_of(file)->pMethods->xRead(real_of(file), to, n, at);
 }
 
 static int journal_write(sqlite3_file *file, const void *from, int n, sqlite3_int64 at)

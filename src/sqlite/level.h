@@ -20,6 +20,13 @@ int level_error(const struct connection *c, int err, const char *what);
  */
 int request_glock(struct connection *c, enum request r, enum glock_mode mode, int64_t byte,
 		  int64_t most);
+/*
+ * The connection found WRITE of its WAL index in use, and stands in the queue when it sleeps; or it
+ * no longer wants WRITE.
+ */
+void request_want_write(struct connection *c, bool wants);
+/* Returns whether it is the connection's turn to try WRITE: it is the first one, or not waiting. */
+bool request_may_write(const struct connection *c);
 /* Returns whether a transaction of another process reads. An idle process has a lease, too. */
 bool request_is_read(const struct database *db);
 /*

@@ -273,8 +273,6 @@ bool open_to_bytes(struct connection *c)
 
 	if (!db->may_degrade)
 		return false;
-	grip_drop(c);
-	level_forget_requests(c);
 	database_lock();
 	if (!db->marked_degraded)
 		db->marked_degraded = !bytes_mark_degraded(db->fd);
@@ -282,6 +280,8 @@ bool open_to_bytes(struct connection *c)
 	database_unlock();
 	if (!marked)
 		return false;
+	grip_drop(c);
+	level_forget_requests(c);
 	c->facts = 0;
 	c->bytes = true;
 	return true;
@@ -376,6 +376,7 @@ int open_connection(struct connection *c, const struct parameters *p, bool read_
 
 	c->read_only = read_only;
 	database_lock();
+	database_parents_unlock();
 	rc = find_or_make(&db, c->path, p, read_only, false);
 	if (!rc) {
 		c->bytes = !db->space;
@@ -400,6 +401,7 @@ static void reset(struct connection *c)
 	c->journal = was.journal;
 	c->wal = was.wal;
 	c->read_only = was.read_only;
+	c->has_wal = was.has_wal;
 	c->exclusive = was.exclusive;
 	c->handle = was.handle;
 }
@@ -465,6 +467,8 @@ void close_connection(struct connection *c)
 {
 	bool is_parents = c->forks != database_forks;
 
+	if (c->maps)
+		wal_unmap(c, 0);
 	if (!is_parents) {
 		level_down(c, SQLITE_LOCK_NONE);
 		grip_drop(c);

@@ -19,10 +19,8 @@ enum {
 };
 
 /* After glocks: the lock of the last transaction is gone. */
-static bool is_sparse(struct connection *c, int64_t now)
+static bool is_sparse(struct pace *pace, uint32_t uses, int64_t now)
 {
-	struct pace *pace = &c->pace;
-	uint32_t uses = atomic_load_explicit(&c->uses, memory_order_relaxed);
 	int64_t took = now - pace->since;
 
 	pace->sparse = took >= (int64_t)(uses - pace->uses) * SPARSE_NS ? pace->sparse + 1 : 0;
@@ -50,7 +48,8 @@ void pace_begin(struct connection *c)
 	if (!c->db->space || c->exclusive)
 		return;
 	now = level_now();
-	if (!c->bytes && is_sparse(c, now)) {
+	if (!c->bytes &&
+	    is_sparse(&c->pace, atomic_load_explicit(&c->uses, memory_order_relaxed), now)) {
 		c->pace = (struct pace){.since = now, .patience = c->pace.patience};
 		open_to_bytes(c);
 	} else if (c->bytes && is_dense(&c->pace, now)) {
@@ -58,6 +57,20 @@ void pace_begin(struct connection *c)
 		    (struct pace){.since = now, .uses = c->uses, .patience = c->pace.patience};
 		c->bytes = false;
 	}
+}
+
+bool pace_wal(struct connection *c)
+{
+	int64_t now = level_now();
+	bool changes =
+	    c->wal_sparse ? is_dense(&c->pace, now) : is_sparse(&c->pace, c->wal_uses, now);
+
+	if (changes) {
+		c->wal_sparse = !c->wal_sparse;
+		c->pace =
+		    (struct pace){.since = now, .uses = c->wal_uses, .patience = c->pace.patience};
+	}
+	return c->wal_sparse;
 }
 
 void pace_is_busy(struct connection *c)

@@ -37,14 +37,14 @@ static const struct file_system {
     {0x47504653, PLACE_OTHER, "GPFS"},
 };
 
-static struct file_system file_system_of(int fd)
+/* Names the file system by its number, or none if err says that the number is not known. */
+static struct file_system file_system_of(int err, const struct statfs *fs)
 {
 	struct file_system unknown = {0, PLACE_OTHER, "a file system that glock does not know"};
-	struct statfs fs;
 
-	if (fstatfs(fd, &fs))
+	if (err)
 		return unknown;
-	unknown.type = (uint32_t)fs.f_type;
+	unknown.type = (uint32_t)fs->f_type;
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
 		if (file_systems[i].type == unknown.type)
 			return file_systems[i];
@@ -70,10 +70,24 @@ const char *place_group(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+static bool is_local(const struct parameters *p)
+{
+	return !p->lockman || strcmp(p->lockman, "local") == 0;
+}
+
+bool place_has_wal(const char *path, const struct parameters *p)
+{
+	struct statfs buf;
+
+	return is_local(p) && p->interop &&
+	       file_system_of(statfs(path, &buf), &buf).place == PLACE_HERE;
+}
+
 enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size)
 {
-	struct file_system fs = file_system_of(fd);
-	bool local = !p->lockman || sqlite3_stricmp(p->lockman, "local") == 0;
+	struct statfs buf;
+	struct file_system fs = file_system_of(fstatfs(fd, &buf), &buf);
+	bool local = is_local(p);
 
 	if (fs.place == PLACE_CLUSTER && !p->lockman) {
 		sqlite3_snprintf(

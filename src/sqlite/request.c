@@ -23,6 +23,7 @@ enum {
 	LOOK_FIRST_NS = 30000,  /* until the first look whether the lock is in use */
 	LOOK_NS = 1000000,      /* between later looks */
 	UNUSED_NS = 2000000,    /* for a connection to claim its grant */
+	QUEUE_NS = 100000000,   /* in the queue for WRITE, until a writer tries out of its turn */
 	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
 };
 
@@ -64,6 +65,8 @@ int level_error(const struct connection *c, int err, const char *what)
 		return SQLITE_IOERR_LOCK;
 	}
 }
+
+static int request_ask(struct connection *c, enum request r, enum glock_mode mode);
 
 /* ---- the queue ---- */
 
@@ -125,6 +128,48 @@ void level_forget_requests(struct connection *c)
 		request_forget(c, r);
 }
 
+/*
+ * In WAL mode a writer stands in the queue from its first sleep on: a program that never sleeps
+ * does not wait.
+ */
+static void request_queue_for_write(struct connection *c)
+{
+	bool asks;
+
+	pthread_mutex_lock(&c->db->mutex);
+	asks = c->wants_write && !c->queued[REQUEST_WAL] && !c->busy[REQUEST_WAL];
+	if (asks)
+		c->queued[REQUEST_WAL] = c->busy[REQUEST_WAL] = true;
+	pthread_mutex_unlock(&c->db->mutex);
+	if (!asks)
+		return;
+	c->queued_at = level_now();
+	request_leave(c, REQUEST_WAL, !request_ask(c, REQUEST_WAL, GLOCK_EX));
+	atomic_store(&c->db->requests, true);
+	service_wake();
+}
+
+void request_want_write(struct connection *c, bool wants)
+{
+	if (wants) {
+		left.connection = c->id;
+		left.which = REQUEST_WAL;
+	}
+	if (c->wants_write == wants)
+		return;
+	pthread_mutex_lock(&c->db->mutex);
+	c->wants_write = wants;
+	pthread_mutex_unlock(&c->db->mutex);
+	if (!wants)
+		request_forget(c, REQUEST_WAL);
+}
+
+bool request_may_write(const struct connection *c)
+{
+	return !c->queued[REQUEST_WAL] || glock_poll(&c->holders[REQUEST_WAL]) ||
+	       level_now() - c->queued_at >= QUEUE_NS;
+}
+
 bool level_sleep(int64_t us)
 {
 	struct connection *c = left.connection ? connection_pin(left.connection) : NULL;
@@ -134,12 +179,17 @@ bool level_sleep(int64_t us)
 	left.connection = 0;
 	if (!c)
 		return false;
+	if (r == REQUEST_WAL)
+		request_queue_for_write(c);
 	slept = request_claim_unused(c, r);
 	if (slept) {
-		bool queued = glock_wait(&c->holders[r], level_now() + us * 1000, 0) != -ECANCELED;
+		int64_t until = level_now() + us * 1000;
+		bool queued = glock_wait(&c->holders[r], until, 0) != -ECANCELED;
 
 		if (!queued)
 			glock_dq(&c->holders[r]);
+		else if (r == REQUEST_WAL)
+			wal_await_write(c->db, until);
 		request_leave(c, r, queued);
 		left.slept = c->id;
 	}
@@ -254,7 +304,12 @@ static unsigned int flags_of(enum glock_mode mode, enum request r)
 {
 	if (mode == GLOCK_SH)
 		return GLOCK_ASYNC | GLOCK_EXACT;
-	return GLOCK_ASYNC | (r == REQUEST_RESERVED && mode == GLOCK_EX ? GLOCK_NOCACHE : 0);
+	return GLOCK_ASYNC | (r != REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0);
+}
+
+static struct glock *glock_of_request(const struct database *db, enum request r)
+{
+	return r == REQUEST_DATA ? db->data : r == REQUEST_RESERVED ? db->reserved : db->wal.write;
 }
 
 /*
@@ -265,8 +320,7 @@ static int request_ask(struct connection *c, enum request r, enum glock_mode mod
 {
 	struct glock_holder *gh = &c->holders[r];
 
-	glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-			  flags_of(mode, r));
+	glock_holder_init(gh, glock_of_request(c->db, r), mode, flags_of(mode, r));
 	glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
 	return glock_nq(gh);
 }

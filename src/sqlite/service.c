@@ -94,7 +94,7 @@ static void look_at(struct database *db, void *arg)
 	struct look *l = arg;
 
 	if (!atomic_load(&db->requests) && !atomic_load(&db->in_use) &&
-	    atomic_load(&db->lease) == LEASE_OFF)
+	    atomic_load(&db->lease) == LEASE_OFF && !wal_has_bytes(db))
 		return; /* one of thousands */
 	if (level_give_back(db, l->now))
 		due_within(l, GRANT_TICK_NS);
@@ -104,6 +104,11 @@ static void look_at(struct database *db, void *arg)
 			look_at_lease(db);
 			look_at_file(db);
 		}
+	}
+	if (wal_has_bytes(db)) {
+		due_within(l, LEASE_TICK_NS);
+		if (l->leases_due)
+			wal_look(db, l->now);
 	}
 	l->n += grips_look(db, l->now, l->jobs + l->n, JOBS - l->n, &l->due);
 }

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-enum { PATH_SHOWN = 240 }; /* bytes of a path */
+enum {
+	PATH_SHOWN = 240, /* bytes of a path */
+	TYPES = 3 + WAL_MARKS,
+};
 
 struct shared_space {
 	struct shared_space *next;
@@ -38,7 +41,11 @@ static _Thread_local char cause[512]; /* the library's last message to this thre
  */
 static void dump_path(struct glock *gl, glock_print_fn *print, void *to)
 {
-	const char *which = glock_type_of(gl) == TYPE_RESERVED ? " (writers)" : "";
+	unsigned int type = glock_type_of(gl);
+	const char *which = type == TYPE_DATA        ? ""
+			    : type == TYPE_RESERVED  ? " (writers)"
+			    : type == TYPE_WAL_WRITE ? " (WAL writers)"
+						     : " (WAL mark)";
 	const struct database *db = glock_object(gl);
 	size_t len = db ? strlen(db->path) : 0;
 	bool whole = len <= PATH_SHOWN;
@@ -95,6 +102,11 @@ static const struct glock_ops data_ops = {
 static const struct glock_ops reserved_ops = {
     .size = sizeof(reserved_ops), .dump = dump_path, .callback = reserved_wanted};
 
+static const struct glock_ops wal_write_ops = {.size = sizeof(wal_write_ops), .dump = dump_path};
+/* A thread of the library gives the byte back, because the glock has no holder then. */
+static const struct glock_ops wal_mark_ops = {
+    .size = sizeof(wal_mark_ops), .dump = dump_path, .inval = wal_byte_wanted};
+
 static void space_log(void *arg, const char *message)
 {
 	(void)arg;
@@ -134,7 +146,7 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 				      size_t size)
 {
 	const char *lockman = p->lockman ? p->lockman : "local";
-	struct glock_type_options types[] = {
+	struct glock_type_options types[TYPES] = {
 	    {.size = sizeof(types[0]),
 	     .type = TYPE_DATA,
 	     .ops = &data_ops,
@@ -147,16 +159,29 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 	     .hold = GLOCK_HOLD_NONE,
 	     .name = "sqlwrite",
 	     .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
+	    {.size = sizeof(types[0]),
+	     .type = TYPE_WAL_WRITE,
+	     .ops = &wal_write_ops,
+	     .hold = GLOCK_HOLD_NONE,
+	     .name = "walwrite"},
 	};
 	struct glock_space_options o = {.size = sizeof(o),
 					.lockman = lockman,
 					.types = types,
-					.n_types = 2,
+					.n_types = TYPES,
 					.log = space_log,
 					.group = p->group};
 	struct shared_space *s = calloc(1, sizeof(*s) + strlen(name) + 1);
 	int err;
 
+	for (unsigned int i = 0; i < WAL_MARKS; i++)
+		types[TYPES - WAL_MARKS + i] =
+		    (struct glock_type_options){.size = sizeof(types[0]),
+						.type = TYPE_WAL_MARK + i,
+						.ops = &wal_mark_ops,
+						.hold = GLOCK_HOLD_NONE,
+						.name = "walmark",
+						.caches = GLOCK_CACHES_DATA};
 	if (!s) {
 		snprintf(why, size, "%s", strerror(ENOMEM));
 		return NULL;

@@ -116,19 +116,15 @@ static bool is_default(void)
 	return sqlite3_vfs_find(NULL) == &glock_vfs;
 }
 
-static int open_main(struct connection *c, const char *path, int flags)
+static int open_main(struct connection *c, const char *path, const struct parameters *p, int flags)
 {
-	struct parameters p;
-	int rc = vfs_parameters(&p, path);
-
-	if (rc)
-		return rc;
-	if (in_wal_mode(c->real))
+	c->has_wal = place_has_wal(path, p);
+	if (!c->has_wal && in_wal_mode(c->real))
 		return file_refuse_wal(path);
 	c->path = path;
 	c->journal = sqlite3_filename_journal(path);
 	c->wal = sqlite3_filename_wal(path);
-	return open_connection(c, &p, (flags & SQLITE_OPEN_READONLY) != 0);
+	return open_connection(c, p, (flags & SQLITE_OPEN_READONLY) != 0);
 }
 
 /* Returns whether the path names another file now. The locks may then be those of that file. */
@@ -145,7 +141,7 @@ static void close_real(struct connection *c)
 		c->real->pMethods->xClose(c->real);
 }
 
-/* As default VFS: a database in WAL mode is opened as without this VFS. */
+/* As default VFS: a database that is refused in WAL mode is opened as without this VFS. */
 static int open_as_unix(struct connection *c, const char *path, int flags, int *out)
 {
 	close_real(c);
@@ -156,16 +152,19 @@ static int open_as_unix(struct connection *c, const char *path, int flags, int *
 /* Opens the file and its database. *again becomes true if another file came in between. */
 static int open_once(struct connection *c, const char *path, int flags, int *out, bool *again)
 {
-	int got = 0, rc;
+	struct parameters p;
+	int got = 0, rc = vfs_parameters(&p, path);
 
+	if (rc)
+		return rc;
 	*again = false;
 	memset(c, 0, sizeof(*c));
 	c->real = (sqlite3_file *)(c + 1);
 	rc = vfs_base->xOpen(vfs_base, path, c->real, flags, &got);
-	if (!rc && is_default() && in_wal_mode(c->real))
+	if (!rc && is_default() && !place_has_wal(path, &p) && in_wal_mode(c->real))
 		return open_as_unix(c, path, flags, out);
 	if (!rc)
-		rc = open_main(c, path, got);
+		rc = open_main(c, path, &p, got);
 	if (!rc && is_replaced(c)) {
 		close_connection(c);
 		*again = true;
@@ -175,7 +174,7 @@ static int open_once(struct connection *c, const char *path, int flags, int *out
 		close_real(c);
 		return rc;
 	}
-	c->file.pMethods = &file_methods;
+	c->file.pMethods = c->has_wal ? &file_methods_wal : &file_methods;
 	if (out)
 		*out = got;
 	return SQLITE_OK;
@@ -202,7 +201,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
 	(void)vfs;
 	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
 		database_journal_changed(path);
-	if (flags & SQLITE_OPEN_MAIN_JOURNAL)
+	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL))
 		return journal_open(path, file, flags, out);
 	if (!(flags & SQLITE_OPEN_MAIN_DB) || !path)
 		return vfs_base->xOpen(vfs_base, path, file, flags, out);
@@ -233,7 +232,7 @@ static SQLITE_SLOW int look_for(struct connection *c, unsigned int fact, const c
 {
 	int rc = file_look_for(c, fact, path, out);
 
-	if (!rc && *out && fact == FACT_NO_WAL && !c->exclusive)
+	if (!rc && *out && fact == FACT_NO_WAL && !c->has_wal && !c->exclusive)
 		file_refuse_wal(c->db->path);
 	return rc;
 }
@@ -246,7 +245,8 @@ static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 	(void)vfs;
 	if (!c)
 		return vfs_base->xAccess(vfs_base, path, flags, out);
-	if (!connection_has(c, fact))
+	/* In WAL mode a WAL file comes without a lock of the database. */
+	if (!connection_has(c, fact) || (fact == FACT_NO_WAL && c->says_wal))
 		return look_for(c, fact, path, out);
 	*out = 0;
 	return SQLITE_OK;

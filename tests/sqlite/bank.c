@@ -2,7 +2,7 @@
 /*
  * bank.c - processes move amounts between accounts of one database, and are killed and stopped.
  *
- *	bank EXTENSION FOLDER PROCESSES KILLS [SEED]
+ *	bank EXTENSION FOLDER PROCESSES KILLS [SEED [wal]]
  *
  * Of five processes one uses SQLite without the VFS. One cannot join the lock space and goes on
  * with byte locks, and one uses a connection that its parent opened before fork(). Each process
@@ -13,7 +13,8 @@
  *   - each transaction is there that another process had committed before the read began;
  *   - no transaction is there that the other process began to commit after the read ended.
  * After each kill the parent checks the same, and that integrity_check is ok. From time to time a
- * backup is copied over the file between the transactions.
+ * backup is copied over the file between the transactions. With `wal` the database is in WAL mode,
+ * no backup is copied over the file, and the child of fork() opens a connection of its own.
  * At least half of the kills must fall inside a write transaction. Prints TAP.
  */
 #include <assert.h>
@@ -47,6 +48,7 @@ static struct process *processes;
 static unsigned int n_processes;
 static _Atomic bool *pause_all; /* no process begins a transaction */
 static const char *extension, *folder;
+static bool wal;
 
 enum role { GLOCKS, DELETES, PLAIN, DEGRADED, FORKED, ROLES };
 
@@ -175,8 +177,10 @@ static void be_process(unsigned int place, sqlite3 *db)
 	char pragma[64];
 	int rc = SQLITE_OK;
 
-	snprintf(pragma, sizeof(pragma), "PRAGMA journal_mode=%s", journal_modes[place % 3]);
-	if (!db || run(db, pragma) || run(db, "PRAGMA synchronous=off"))
+	snprintf(pragma, sizeof(pragma), "PRAGMA journal_mode=%s",
+		 wal ? "wal" : journal_modes[place % 3]);
+	if (!db || run(db, pragma) ||
+	    run(db, "PRAGMA synchronous=off; PRAGMA wal_autocheckpoint=50"))
 		_exit(3);
 	while (allowed(rc)) {
 		atomic_store(&p->busy, true);
@@ -221,6 +225,8 @@ static _Noreturn void begin(unsigned int place)
 			processes[place].pid = child;
 			_exit(0); /* the child goes on, and is the first process's */
 		}
+		if (wal)
+			db = open_bank(false);
 	}
 	be_process(place, db);
 	_exit(0);
@@ -256,7 +262,8 @@ static int check(bool plain)
 	db = open_bank(plain);
 	if (!db)
 		return 1;
-	run(db, "BEGIN");
+	if (!wal) /* others commit beside a snapshot, so each check has one of its own */
+		run(db, "BEGIN");
 	for (unsigned int i = 0; i < n_processes; i++)
 		wrong |= check_history(db, i) != SQLITE_OK;
 	if (sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &stmt, NULL) ||
@@ -267,7 +274,8 @@ static int check(bool plain)
 		wrong = 1;
 	}
 	sqlite3_finalize(stmt);
-	run(db, "COMMIT");
+	if (!wal)
+		run(db, "COMMIT");
 	sqlite3_close(db);
 	return wrong;
 }
@@ -318,7 +326,7 @@ static unsigned int save_or_restore(unsigned int kill_number)
 	static bool restores;
 	bool paused = false;
 
-	if (kill_number % 4 != 3)
+	if (wal || kill_number % 4 != 3)
 		return 0;
 	atomic_store(pause_all, true);
 	for (int i = 0; i < 20000 && !paused; i++) {
@@ -338,9 +346,10 @@ static unsigned int save_or_restore(unsigned int kill_number)
 static int create(bool plain)
 {
 	sqlite3 *db = open_bank(plain);
-	int rc = !db || run(db, "CREATE TABLE account(id INTEGER PRIMARY KEY, amount);"
-				"CREATE TABLE moves(place, count, filling);"
-				"CREATE INDEX at ON moves(place, count); BEGIN");
+	int rc = !db || run(db, wal ? "PRAGMA journal_mode=wal" : "SELECT 1") ||
+		 run(db, "CREATE TABLE account(id INTEGER PRIMARY KEY, amount);"
+			 "CREATE TABLE moves(place, count, filling);"
+			 "CREATE INDEX at ON moves(place, count); BEGIN");
 
 	for (int i = 0; !rc && i < ACCOUNTS; i++) {
 		char sql[100];
@@ -405,7 +414,7 @@ int main(int argc, char **argv)
 	char path[512];
 
 	if (argc < 5) {
-		fprintf(stderr, "usage: bank EXTENSION FOLDER PROCESSES KILLS [SEED]\n");
+		fprintf(stderr, "usage: bank EXTENSION FOLDER PROCESSES KILLS [SEED [wal]]\n");
 		return 2;
 	}
 	extension = argv[1];
@@ -413,6 +422,7 @@ int main(int argc, char **argv)
 	n_processes = (unsigned int)atoi(argv[3]);
 	kills = (unsigned int)atoi(argv[4]);
 	seed = argc > 5 ? (unsigned int)atoi(argv[5]) : 1;
+	wal = argc > 6;
 	assert(n_processes && n_processes <= PROCESSES_MAX);
 	snprintf(path, sizeof(path), "%s/bank.db", folder);
 	unlink(path);

@@ -108,7 +108,16 @@ void faults_file_system(long type)
 	file_system = type;
 }
 
-/* As fcntl(): the header calls fstatfs64() by that name. */
+/* As fcntl(): the header calls statfs64() and fstatfs64() by these names. */
+int statfs(const char *path, struct statfs *fs)
+{
+	int err = (int)syscall(SYS_statfs, path, fs);
+
+	if (!err && file_system)
+		fs->f_type = file_system;
+	return err;
+}
+
 int fstatfs(int fd, struct statfs *fs)
 {
 	int err = (int)syscall(SYS_fstatfs, fd, fs);

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-MODES = ("delete", "truncate", "persist", "memory", "off")
+MODES = ("delete", "truncate", "persist", "memory", "off", "wal")
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate", "unlink", "rename")
 

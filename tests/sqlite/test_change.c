@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define APP "file:app.db?vfs=glock"
+#define ALONE "file:app.db?vfs=glock&interop=0" /* has no WAL mode */
 #define PLAIN "file:app.db"
 #define WAY_OUT "app.db: is in WAL mode; open it with vfs=unix and set PRAGMA journal_mode=delete"
 
@@ -41,13 +42,14 @@ static void wal_mode_that_comes_later_is_refused_with_the_way_out(void)
 	make_db("app.db");
 	load();
 	for (int i = 0; i < 2; i++) {
-		db = open_db(APP, NULL);
+		db = open_db(ALONE, NULL);
 		CHECK(!logged(WAY_OUT) || i);
 		SAME(value(db, "PRAGMA mmap_size = 1000000") > 0, 1);
 		if (!i)
 			SAME(sql(db, "PRAGMA mmap_size = 0"), SQLITE_OK);
 		SAME(value(db, "SELECT n FROM t"), 2 * i);
 		set_wal_mode();
+		nap_ms(300); /* what is remembered goes after 50 ms */
 		SAME(sql(db, "SELECT n FROM t"), SQLITE_CANTOPEN);
 		CHECK(logged(WAY_OUT));
 		SAME(sqlite3_close(db), SQLITE_OK);
@@ -64,7 +66,7 @@ static void a_wal_file_is_refused_with_the_way_out(void)
 
 	make_db("app.db");
 	load();
-	db = open_db(APP, NULL);
+	db = open_db(ALONE, NULL);
 	SAME(value(db, "SELECT n FROM t"), 0);
 	make_invalid_file("app.db-wal");
 	nap_ms(300); /* what is remembered goes after 50 ms */
@@ -84,15 +86,15 @@ static void with_locking_mode_exclusive_an_attached_database_gets_no_wal(void)
 	make_db("b.db");
 	make_db("c.db");
 	load();
-	db = open_db(APP, NULL);
-	SAME(sql(db, "ATTACH 'file:b.db?vfs=glock' AS b; PRAGMA locking_mode = exclusive;"
-		     "ATTACH 'file:c.db?vfs=glock' AS c"),
+	db = open_db(ALONE, NULL);
+	SAME(sql(db, "ATTACH 'file:b.db?vfs=glock&interop=0' AS b; PRAGMA locking_mode = exclusive;"
+		     "ATTACH 'file:c.db?vfs=glock&interop=0' AS c"),
 	     SQLITE_OK);
 	SAME(sql(db, "PRAGMA b.journal_mode = wal"), SQLITE_ERROR);
 	SAME(sql(db, "PRAGMA c.journal_mode = wal"), SQLITE_ERROR);
 	SAME(sql(db, "UPDATE b.t SET n = 1; UPDATE c.t SET n = 1"), SQLITE_OK);
 	SAME(sqlite3_close(db), SQLITE_OK);
-	db = open_db("file:b.db?vfs=glock", NULL);
+	db = open_db("file:b.db?vfs=glock&interop=0", NULL);
 	CHECK(gives(db, "PRAGMA journal_mode = wal", "delete"));
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
@@ -102,9 +104,9 @@ static void with_locking_mode_exclusive_an_attached_database_gets_no_wal(void)
 static void beside_a_database_in_memory_an_attached_one_gets_no_wal(void)
 {
 	static const char *const exclusive[] = {
-	    "ATTACH 'file:b.db?vfs=glock' AS b; PRAGMA locking_mode = exclusive",
-	    "PRAGMA locking_mode = exclusive; ATTACH 'file:b.db?vfs=glock' AS b",
-	    "ATTACH 'file:b.db?vfs=glock' AS b; PRAGMA b.locking_mode = exclusive",
+	    "ATTACH 'file:b.db?vfs=glock&interop=0' AS b; PRAGMA locking_mode = exclusive",
+	    "PRAGMA locking_mode = exclusive; ATTACH 'file:b.db?vfs=glock&interop=0' AS b",
+	    "ATTACH 'file:b.db?vfs=glock&interop=0' AS b; PRAGMA b.locking_mode = exclusive",
 	};
 	sqlite3 *db;
 
@@ -115,7 +117,7 @@ static void beside_a_database_in_memory_an_attached_one_gets_no_wal(void)
 		SAME(sql(db, exclusive[i / 2]), SQLITE_OK);
 		if (i % 2) {
 			SAME(sql(db, "PRAGMA journal_mode = wal"), SQLITE_ERROR);
-			CHECK(logged("has no WAL mode; open it with vfs=unix for WAL"));
+			CHECK(logged("has no WAL mode here; open it with vfs=unix for WAL"));
 		} else {
 			SAME(sql(db, "PRAGMA b.journal_mode = wal"), SQLITE_ERROR);
 			CHECK(gives(db, "PRAGMA b.journal_mode", "delete"));
@@ -125,7 +127,7 @@ static void beside_a_database_in_memory_an_attached_one_gets_no_wal(void)
 		SAME(sqlite3_close(db), SQLITE_OK);
 		SAME(access("b.db-wal", F_OK), -1);
 		SAME(access("b.db-journal", F_OK), -1);
-		db = open_db("file:b.db?vfs=glock", NULL);
+		db = open_db("file:b.db?vfs=glock&interop=0", NULL);
 		SAME(value(db, "SELECT n FROM t"), (int)i + 1);
 		SAME(sqlite3_close(db), SQLITE_OK);
 	}
@@ -134,7 +136,7 @@ static void beside_a_database_in_memory_an_attached_one_gets_no_wal(void)
 /* Without exclusive mode, the answer is the mode that stays. */
 static void an_attached_database_answers_the_mode_that_stays(void)
 {
-	static const char *const mains[] = {":memory:", APP};
+	static const char *const mains[] = {":memory:", ALONE};
 	sqlite3 *db;
 
 	make_db("app.db");
@@ -142,7 +144,7 @@ static void an_attached_database_answers_the_mode_that_stays(void)
 	load();
 	for (size_t i = 0; i < COUNT(mains); i++) {
 		db = open_db(mains[i], NULL);
-		SAME(sql(db, "ATTACH 'file:b.db?vfs=glock' AS b"), SQLITE_OK);
+		SAME(sql(db, "ATTACH 'file:b.db?vfs=glock&interop=0' AS b"), SQLITE_OK);
 		CHECK(gives(db, "PRAGMA b.journal_mode = wal", "delete"));
 		SAME(sql(db, "PRAGMA journal_mode = wal"), SQLITE_OK);
 		CHECK(gives(db, "PRAGMA b.journal_mode", "delete"));

@@ -103,6 +103,39 @@ static void a_cluster_file_system_needs_a_lock_manager_by_name(void)
 	}
 }
 
+/* The index of WAL mode is memory of one machine, whatever the parameters say. */
+static void a_file_system_of_more_machines_has_no_wal(void)
+{
+	static const struct {
+		long type;
+		const char *uri;
+	} places[] = {{0x6969, APP}, {0x6969, APP "&nfs=1"}, {0x01161970, APP "&lockman=local"}};
+	sqlite3 *db;
+
+	make_consistent();
+	for (size_t i = 0; i < COUNT(places); i++) {
+		faults_file_system(places[i].type);
+		db = open_db(places[i].uri, NULL);
+		CHECK(gives(db, "PRAGMA journal_mode=wal", "delete"));
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+	db = open_db(DB, "unix");
+	CHECK(gives(db, "PRAGMA journal_mode=wal", "wal"));
+	SAME(sqlite3_close(db), SQLITE_OK);
+	for (size_t i = 0; i < COUNT(places); i++) {
+		faults_file_system(places[i].type);
+		SAME(try_open(&db, places[i].uri, NULL), SQLITE_CANTOPEN);
+		sqlite3_close(db);
+		CHECK(logged("is in WAL mode; open it with vfs=unix"));
+	}
+	faults_file_system(0);
+	SAME(try_open(&db, APP "&lockman=dlm", NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	db = open_db(APP, NULL);
+	CHECK(gives(db, "PRAGMA journal_mode", "wal"));
+	SAME(sqlite3_close(db), SQLITE_OK);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -110,6 +143,7 @@ int main(int argc, char **argv)
 	    TEST(the_user_may_insist_on_glocks),
 	    TEST(a_file_system_of_one_machine_has_glocks),
 	    TEST(a_cluster_file_system_needs_a_lock_manager_by_name),
+	    TEST(a_file_system_of_more_machines_has_no_wal),
 	};
 
 	return run_tests(argc, argv, tests, COUNT(tests));

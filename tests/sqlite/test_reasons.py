@@ -38,7 +38,7 @@ LOG = DATA + "/log"
 CAUSES = {
     "parameter": ("a.db", "&hold=soon", {}, "hold=soon: give microseconds"),
     "directory": ("b.db", "&interop=0", {"GLOCK_DIR": "/nowhere"}, "cannot open directory /nowhere: No such file"),
-    "WAL": ("wal.db", "", {}, "is in WAL mode; open it with vfs=unix"),
+    "WAL": ("wal.db", "&interop=0", {}, "is in WAL mode; open it with vfs=unix"),
     "FIFO": ("fifo.db", "", {}, "is no regular file"),
     "no space": ("c.db", "&interop=0&space=text", {}, "is refused, because space text: "),
 }

@@ -31,3 +31,9 @@ void pace_is_busy(struct connection *c)
 {
 	(void)c;
 }
+
+bool pace_wal(struct connection *c)
+{
+	(void)c;
+	return false;
+}

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SET = re.compile(r"((lock|busy|pager|crash|journal)[a-z0-9]*|ioerr2|sysfault)\.test$")
+SET = re.compile(r"((lock|busy|pager|crash|journal|wal|checkpoint)[a-z0-9_]*|ioerr2|sysfault)\.test$")
 LIMIT = 1500   # seconds for a test
 MOST = 30      # lines of a failed test
 MPTEST = ("multiwrite01", "config02", "crash01")
