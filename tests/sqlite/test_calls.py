@@ -58,8 +58,11 @@ def main():
     failed = n = 0
     for mode in MODES:
         n += 1
-        parts = trace(program, extension, folder, "glock", mode, "normal")
-        ok = len(parts) == 5 and not parts[3] and len(parts[1]) > 100
+        for _ in range(3):  # a machine that is too busy makes pauses, after which SQLite's locks are used
+            parts = trace(program, extension, folder, "glock", mode, "normal")
+            ok = len(parts) == 5 and not parts[3] and len(parts[1]) > 100
+            if ok:
+                break
         failed += not ok
         for line in [] if ok else parts[3][:20]:
             print(f"# {line}")
