@@ -286,7 +286,7 @@ static inline bool glock__lm_due(const struct glock__lockman *lm)
 	return lm->bell && glock__lm_rung(lm->bell);
 }
 
-/* Returns the lock manager `none`, of a process that shares with no other, or NULL without memory. */
+/* Returns the lock manager `none`, of a process that shares with no other. NULL: no memory. */
 struct glock__lockman *glock__none_new(void);
 
 /* The time of all lock managers and of the library: CLOCK_MONOTONIC, in nanoseconds. */

@@ -192,7 +192,7 @@ struct byte_name {
 	const char *name;
 };
 
-/* os.h and wal.c of SQLite. */
+/* As SQLite has them. */
 static const struct byte_name of_database[] = {
     {0x40000000, 0x40000000, "PENDING"},
     {0x40000001, 0x40000001, "RESERVED"},

@@ -52,9 +52,9 @@ static inline int trace_begin(struct glock_space *space, unsigned int order)
 }
 
 /*
- * Stores the next event as the text of Linux 6.1, without a newline, cut off to fit. *cursor is 0 at
- * first, one for each reader. Returns 1 for an event, 0 if there is none now, and -ESTALE if events
- * were overwritten.
+ * Stores the next event as the text of Linux 6.1, without a newline, cut off to fit. *cursor is 0
+ * at first, one for each reader. Returns 1 for an event, 0 if there is none now, and -ESTALE if
+ * events were overwritten.
  */
 static inline int trace_next(struct glock_space *space, uint64_t *cursor, char *buf, size_t size)
 {

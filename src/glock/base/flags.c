@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The letters of a flag in 6.1 and in 7.0, which 6.18 has, too: see spell_glock_flags(). 0: none. */
+/* A flag's letters in 6.1 and in 7.0, which 6.18 has, too: see spell_glock_flags(). 0: none. */
 struct letter {
 	uint32_t bit;
 	char linux_6_1, linux_7_0;

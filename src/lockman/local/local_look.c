@@ -32,8 +32,9 @@ struct names {
 };
 
 /*
- * Users that one user may act as, by the list of subuid(5). In a user namespace a user may make files
- * of each of its subordinate users, often 65,536. So a limit for one user has to count them together.
+ * Users that one user may act as, by the list of subuid(5). In a user namespace a user may make
+ * files of each of its subordinate users, often 65,536. Therefore a limit for one user counts them
+ * together.
  */
 struct subuids {
 	struct subuid_range {

@@ -182,7 +182,10 @@ int collect_local(struct collector **out, const struct local_roots *roots);
  */
 size_t collect_first_read(unsigned n);
 
-/* Calls `each` for the lines of a file of a node, as input_lines(). Returns its error, or open()'s. */
+/*
+ * Calls `each` for the lines of a file of a node, as input_lines(). Returns its error, or that of
+ * open().
+ */
 static inline int collect_lines(struct collector *c, const struct node_sample *node,
 				const struct space_sample *space, enum file_kind kind,
 				input_line_fn *each, void *arg)
