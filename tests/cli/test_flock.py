@@ -159,7 +159,7 @@ def what_flock_takes_is_explained():
             (["hold", "s", "n", "true"], 64, "glock run starts a command"),
             (["hold", "s"], 64, "NAME is missing")):
         r = glock(*args)
-        assert r.returncode == status and said in r.stderr, (args, r)
+        assert r.returncode == status and said in r.stderr and "glock_put" not in r.stderr, (args, r)
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ static int get_real(struct glock_space *space, char *real, const struct glock_pa
 		    struct glock **gl, const char *where)
 {
 	const bool alone = o->flags & GLOCK_PATH_NO_INTEROP;
-	uint64_t number;
+	uint64_t number = 0;
 	int err = path_number(space, real, o->flags, &number);
 
 	if (!err && alone)
@@ -186,8 +186,10 @@ static int get_real(struct glock_space *space, char *real, const struct glock_pa
 	}
 	atom_store8(&space->has_paths, true);
 	err = glock__path_attach(*gl, real, o->flags & GLOCK_PATH_FCNTL);
-	if (err)
+	if (err) {
 		glock_put(*gl);
+		*gl = NULL;
+	}
 	return err;
 }
 
