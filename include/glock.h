@@ -5,8 +5,8 @@
  * CACHE ONE FILE IN 40 LINES
  *
  * The program adds 1 to the number in FILE, 1000 times. Start several processes with the same FILE:
- * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
- * explains the program, and shows the traps.
+ * no step gets lost. A process reads FILE at its first step, and again only after another process
+ * had the lock. docs/tutorial.md explains the program, and shows the traps.
  *
  * Only close writes back what is dirty at the end. A process that leaves without close loses it:
  * exit() then tells the log of the space, _exit() and signals tell nothing. See glock_sync().

@@ -61,7 +61,8 @@ enum { OPT_VERBOSE = 256, OPT_LOCKMAN, OPT_CACHED, OPT_GROUP, OPT_FILE };
 #define RUN_HELP_SPACE                                                                           \
 	"      --verbose             print the time until the lock, or why there is no lock\n"   \
 	"      --group GROUP         the members of GROUP share SPACE (default: $GLOCK_GROUP)\n" \
-	"      --lockman NAME        none, local, dlm or etcd (default: $GLOCK_LOCKMAN, or local)\n"
+	"      --lockman NAME        none, local, dlm or etcd (default: $GLOCK_LOCKMAN, or "     \
+	"local)\n"
 
 /* Begins with the defaults of the options. */
 void run_init(struct run *r);

@@ -8,10 +8,10 @@
  *                 it for a few instructions, and never across a call that may block. gl_lock() and
  *                 gl_unlock() of busy.h take it and drop it.
  *   GLOCK__F_LOCK The bit lock. It is set while a change of state or a call of the operations lock
- *                 and unlock is in flight, for as long as that takes. No thread waits for the bit
- *                 lock: a thread that finds it set returns. Therefore the thread that clears the
- *                 bit runs the queue or queues work that does. glock__clear_lock() notes that duty,
- *                 and gl_unlock() asserts that it was done.
+ *                 and unlock is in flight, for as long as that takes. Only the two callers of
+ *                 sync.c wait for it: any other thread that finds it set returns. Therefore the
+ *                 thread that clears the bit runs the queue or queues work that does.
+ *                 glock__clear_lock() notes that duty, and gl_unlock() asserts that it was done.
  *   space->lock   Which glocks exist. A thread that adds a glock to the table or removes one has
  *                 this lock and that of the glock's part of the table.
  *   space->parts[].lock   The lines of that part of the table. A look-up takes it only if it did
