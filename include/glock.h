@@ -274,8 +274,8 @@ unsigned int glock_version(void);
 /*
  * Returns 1 if this library has the feature, else 0. Features: "lockman:none", "lockman:local",
  * "lockman:dlm", "lockman:etcd" (the plug-in may be missing), "probes" (USDT), "biased" (cached
- * locks without atomic operations: the kernel allows membarrier(2)). An unknown name gives 0. At
- * once; also before a space is opened.
+ * locks without atomic operations: the kernel allows membarrier(2)). An unknown name gives 0.
+ * At once; also before a space is opened.
  */
 int glock_supports(const char *feature);
 

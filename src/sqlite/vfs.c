@@ -155,9 +155,9 @@ static int open_once(struct connection *c, const char *path, int flags, int *out
 	struct parameters p;
 	int got = 0, rc = vfs_parameters(&p, path);
 
+	*again = false;
 	if (rc)
 		return rc;
-	*again = false;
 	memset(c, 0, sizeof(*c));
 	c->real = (sqlite3_file *)(c + 1);
 	rc = vfs_base->xOpen(vfs_base, path, c->real, flags, &got);

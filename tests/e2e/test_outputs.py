@@ -568,7 +568,7 @@ def codes_are_documented():
         for name in names:
             with open(os.path.join(where, name), encoding="utf-8", errors="replace") as f:
                 banners |= set(re.findall(r'banner_(?:coded|add)\([^;"]*, "([A-Z_]+)"', f.read()))
-    assert banners == {"CLUSTER_STATE", "UNPROTECTED"}, banners
+    assert banners == {"CLUSTER_STATE", "SCAN", "UNPROTECTED"}, banners
     codes += banners
     assert len(codes) == len(set(codes)) > 10, codes
     with open(os.path.join(DATA, "..", "..", "man", "o2top.1.scd")) as f:

@@ -97,7 +97,8 @@ MESON = "test('x')"
 def run(text=HEADER, marks=mark(*PROMISES), test=TEST, exempt=(), meson=MESON, arguments=()):
     """Returns the status of promises.py and its output, for a tree of that header, marks and exemptions."""
     with tempfile.TemporaryDirectory() as root:
-        for path, content in ((promises.HEADERS[0], text), (promises.HEADERS[1], "/* SPDX-License-Identifier: MIT */\n"),
+        for path, content in ((promises.HEADERS[0], text),
+                              *((path, "/* SPDX-License-Identifier: MIT */\n") for path in promises.HEADERS[1:]),
                               (promises.EXEMPT, "\n".join([*EXEMPT, *exempt])), ("examples/README", ""),
                               ("tests/x/test_x.c", marks + test), ("tests/x/meson.build", meson)):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)

@@ -29,17 +29,27 @@ static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static struct own_space *own_spaces; /* under own_lock */
 
+static void own_remove(struct own_space **at)
+{
+	struct own_space *own = *at;
+
+	*at = own->next;
+	free(own);
+}
+
 /* Gives idle locks back. Otherwise later holders would be told of a death. */
 static void own_close(void)
 {
 	if (!glock__generation() || glock__tls()->id.spinlocked)
 		return;
 	pthread_mutex_lock(&own_lock);
-	for (struct own_space *o = own_spaces; o; o = o->next) {
-		o->space->log = NULL; /* -EBUSY is no mistake: the program has a lock to the end */
-		(void)glock_space_close(o->space);
+	while (own_spaces) {
+		struct glock_space *space = own_spaces->space;
+
+		space->log = NULL; /* -EBUSY is no mistake: the program has a lock to the end */
+		(void)glock_space_close(space);
+		own_remove(&own_spaces);
 	}
-	own_spaces = NULL;
 	pthread_mutex_unlock(&own_lock);
 }
 
@@ -47,7 +57,8 @@ static void own_close(void)
 static void own_forked(void)
 {
 	own_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	own_spaces = NULL;
+	while (own_spaces)
+		own_remove(&own_spaces);
 }
 
 static void own_watch(void)
@@ -93,10 +104,9 @@ static int own_space(const struct glock_path_options *o, struct glock_space **sp
 
 	while (*at && strcmp((*at)->group, group))
 		at = &(*at)->next;
-	if (*at && atom_load8(&(*at)->space->withdrawn))
-		*at =
-		    (*at)->next; /* its file was removed; the program may still have locks there */
-	else if (*at) {
+	if (*at && atom_load8(&(*at)->space->withdrawn)) {
+		own_remove(at); /* its file was removed; the program may still have locks there */
+	} else if (*at) {
 		*space = (*at)->space;
 		return 0;
 	}
