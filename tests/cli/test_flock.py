@@ -97,12 +97,12 @@ def a_file_stays_locked_as_with_flock():
     free = lambda: subprocess.run(["flock", "-n", path, "true"], check=False).returncode == 0
     wait_until_free()
     for option, stays in (([], True), (["-o"], False), (["-F"], True)):
-        p = subprocess.Popen([GLOCK, "run", *option, "--file", path, "sh", "-c", "sleep 1000 >&- & echo $!"], stdout=subprocess.PIPE, text=True)
+        p = subprocess.Popen([GLOCK, "run", *option, "--file", path, "sh", "-c", "sleep 60 >&- & echo $!"], stdout=subprocess.PIPE, text=True)
         child = int(p.communicate(timeout=SLOW)[0])
         assert p.returncode == 0 and free() == (not stays), option
         os.kill(child, 9)
         wait_for(free)
-    p = subprocess.Popen([GLOCK, "run", "--file", path, "sh", "-c", "echo $$; exec sleep 1000"], stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen([GLOCK, "run", "--file", path, "sh", "-c", "echo $$; exec sleep 60"], stdout=subprocess.PIPE, text=True)
     child = int(p.stdout.readline())
     p.kill()
     p.wait()
