@@ -118,13 +118,21 @@ static int file_lock(sqlite3_file *file, int level)
 	return rc;
 }
 
+/* SQLite believes to have no more than that from now on. */
+static SQLITE_SLOW int unlock_slowly(struct connection *c, int level)
+{
+	if (level <= SQLITE_LOCK_SHARED)
+		c->needs_exclusive = false;
+	return level_down(c, level);
+}
+
 static int file_unlock(sqlite3_file *file, int level)
 {
 	struct connection *c = connection_of(file);
 
 	if (level != SQLITE_LOCK_NONE || c->level != SQLITE_LOCK_SHARED || c->recovers ||
 	    c->bytes || c->forks != database_forks)
-		return level_down(c, level);
+		return unlock_slowly(c, level);
 	grip_end(c);
 	c->level = SQLITE_LOCK_NONE;
 	return SQLITE_OK;

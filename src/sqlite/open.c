@@ -402,6 +402,7 @@ static void reset(struct connection *c)
 	c->wal = was.wal;
 	c->read_only = was.read_only;
 	c->has_wal = was.has_wal;
+	c->says_wal = was.says_wal;
 	c->exclusive = was.exclusive;
 	c->handle = was.handle;
 }

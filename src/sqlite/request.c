@@ -114,11 +114,19 @@ static void request_leave(struct connection *c, enum request r, bool queued)
 	pthread_mutex_unlock(&c->db->mutex);
 }
 
+/* Only a connection with the grant may have WRITE ahead. */
+static void dq_request(struct connection *c, enum request r)
+{
+	if (r == REQUEST_WAL && glock_poll(&c->holders[r]))
+		wal_leave_write(c->db);
+	glock_dq(&c->holders[r]);
+}
+
 static void request_forget(struct connection *c, enum request r)
 {
 	if (!c->queued[r] || !request_claim(c, r))
 		return;
-	glock_dq(&c->holders[r]);
+	dq_request(c, r);
 	request_leave(c, r, false);
 }
 
@@ -184,11 +192,12 @@ bool level_sleep(int64_t us)
 	slept = request_claim_unused(c, r);
 	if (slept) {
 		int64_t until = level_now() + us * 1000;
-		bool queued = glock_wait(&c->holders[r], until, 0) != -ECANCELED;
+		int err = glock_wait(&c->holders[r], until, 0);
+		bool queued = err != -ECANCELED;
 
 		if (!queued)
 			glock_dq(&c->holders[r]);
-		else if (r == REQUEST_WAL)
+		else if (r == REQUEST_WAL && !err)
 			wal_await_write(c->db, until);
 		request_leave(c, r, queued);
 		left.slept = c->id;
@@ -220,7 +229,7 @@ static bool give_back(struct connection *c, enum request r, int64_t now)
 		c->unused_since[r] = now;
 	if (now - c->unused_since[r] < UNUSED_NS)
 		return true;
-	glock_dq(&c->holders[r]);
+	dq_request(c, r);
 	c->queued[r] = false;
 	return false;
 }

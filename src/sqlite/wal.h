@@ -60,6 +60,7 @@ struct wal_index {
 	/* Without glocks SQLite's VFS takes all locks. They change under the registry's mutex. */
 	struct glock *write, *marks[WAL_MARKS];
 	_Atomic bool bytes[WAL_MARKS]; /* this process has the read lock of the mark's byte */
+	_Atomic bool write_ahead;      /* has WRITE for the first one in the queue */
 	_Atomic uint32_t uses[WAL_MARKS];
 	uint32_t seen[WAL_MARKS], idle[WAL_MARKS]; /* by the service thread */
 	/* When a reader may move a mark, and a checkpoint may wait for marks or ask for them. */
@@ -90,8 +91,10 @@ void wal_after_fork(void);
 int wal_lock(struct connection *c, int first, int n, int flags);
 /* Gives back all locks of the connection that are glocks. */
 void wal_leave(struct connection *c);
-/* Waits until no process has WRITE, or until then. */
-void wal_await_write(const struct database *db, int64_t until);
+/* Takes WRITE for the open file once no process has it, or returns then. */
+void wal_await_write(struct database *db, int64_t until);
+/* Gives it back: for SQLite's lock, or because no connection claims it. */
+void wal_leave_write(struct database *db);
 /* Returns whether the process has bytes of marks, which the service thread has to look at. */
 bool wal_has_bytes(const struct database *db);
 /* Gives unused marks back, each 10 ms. The registry's mutex is held. */

@@ -211,6 +211,8 @@ int wal_map(struct connection *c, int region, int size, int extend, void volatil
 	if (!c->maps) {
 		database_parents_each(unmap_parents, db);
 		rc = map_and_note(c, region, size, extend, out);
+		if (rc && (rc & 0xff) != SQLITE_READONLY) /* it may have the file open */
+			c->real->pMethods->xShmUnmap(c->real, 0);
 	} else {
 		rc = c->real->pMethods->xShmMap(c->real, region, size, extend, out);
 	}
@@ -219,8 +221,10 @@ int wal_map(struct connection *c, int region, int size, int extend, void volatil
 		if (!db->wal.users++ && opened >= 0 && db->space && !atomic_load(&db->lost))
 			get_glocks(db, opened);
 	}
-	if (!rc && *out && !remember(&db->wal, region, (void *)*out))
+	if ((!rc || rc == SQLITE_READONLY) && *out && !remember(&db->wal, region, (void *)*out)) {
+		*out = NULL; /* SQLite would use it later all the same */
 		rc = SQLITE_IOERR_NOMEM;
+	}
 	database_unlock();
 	return rc;
 }
@@ -284,8 +288,9 @@ static void cover(const struct wal_index *w, int how)
 }
 
 /*
- * The read locks are those of the open file, which the child has, too. They would outlive the
- * parent. So the child opens the file once more, under the number that SQLite's VFS knows.
+ * The read locks are those of the open file, which the child has, too, and would outlive the
+ * parent. Therefore the child opens the file once more, under the number that SQLite's VFS knows.
+ * If all numbers are in use, the freed one is the next that open() gives.
  */
 static void leave_locks(const struct wal_index *w)
 {
@@ -298,8 +303,10 @@ static void leave_locks(const struct wal_index *w)
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		close(w->fd);
-		return;
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
+	if (fd < 0 || fd == w->fd)
+		return;
 	dup3(fd, w->fd, O_CLOEXEC);
 	close(fd);
 }

@@ -193,19 +193,32 @@ static int move_mark(struct connection *c, unsigned int mark, int flags)
 
 static int lock_write(struct connection *c, int flags)
 {
-	int rc = request_may_write(c) ? real_lock(c, WAL_WRITE, 1, flags) : SQLITE_BUSY;
+	int rc = SQLITE_BUSY;
 
+	if (request_may_write(c)) {
+		if (c->queued[REQUEST_WAL] && glock_poll(&c->holders[REQUEST_WAL]))
+			wal_leave_write(c->db);
+		rc = real_lock(c, WAL_WRITE, 1, flags);
+	}
 	request_want_write(c, rc == SQLITE_BUSY);
 	return rc;
 }
 
-void wal_await_write(const struct database *db, int64_t until)
+void wal_await_write(struct database *db, int64_t until)
 {
 	const struct timespec look = {0, AWAIT_NS};
+	int err;
 
-	while (bytes_in_the_way(db->wal.fd, WAL_BYTES + WAL_WRITE, 1, NULL) > 0 &&
+	while ((err = bytes_lock(db->wal.fd, WAL_BYTES + WAL_WRITE, 1, BYTES_WRITE)) == -EAGAIN &&
 	       level_now() < until)
 		nanosleep(&look, NULL);
+	atomic_store(&db->wal.write_ahead, !err);
+}
+
+void wal_leave_write(struct database *db)
+{
+	if (atomic_exchange(&db->wal.write_ahead, false))
+		bytes_lock(db->wal.fd, WAL_BYTES + WAL_WRITE, 1, BYTES_FREE);
 }
 
 /* ---- all ---- */
@@ -250,7 +263,8 @@ int wal_lock(struct connection *c, int first, int n, int flags)
 	if (flags == (SQLITE_SHM_LOCK | SQLITE_SHM_SHARED) && first >= WAL_MARK && n == 1 &&
 	    !c->has_mark && c->db->wal.write)
 		return lock_to_read(c, (unsigned int)(first - WAL_MARK));
-	if (flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED) && first == (int)c->has_mark)
+	if (flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED) && c->has_mark &&
+	    first == (int)c->has_mark)
 		return unlock_read(c);
 	return lock_or_unlock(c, first, n, flags);
 }
