@@ -92,14 +92,19 @@ static void granted(struct etcd *e, struct slot *s, const struct glock__etcd_val
 /* Passes on what other nodes want. `more` is a mode that the value does not show, or 0. */
 static void deliver_demand(struct etcd *e, struct slot *s, struct glock__etcd_value *v, int more)
 {
+	struct glock__lm_lock *lk;
 	bool idle;
 	int mode = glock__etcd_demand(v, e->id, &idle);
 
-	if (!s->lk || !s->lk->id || s->unlocking || s->mode == GLOCK__NL)
+	pthread_mutex_lock(&e->lock);
+	lk = s->used && !s->unlocking && s->mode != GLOCK__NL ? s->lk : NULL;
+	lk = lk && lk->id ? lk : NULL; /* it lives until this thread has replied to its release */
+	pthread_mutex_unlock(&e->lock);
+	if (!lk)
 		return;
 	if (!idle && (mode > GLOCK__NL || more))
-		e->lm.events->bast(s->lk, glock__table_join[mode][more]);
-	if (!idle || !e->lm.events->bast(s->lk, mode | GLOCK__BAST_IDLE))
+		e->lm.events->bast(lk, glock__table_join[mode][more]);
+	if (!idle || !e->lm.events->bast(lk, mode | GLOCK__BAST_IDLE))
 		return;
 	pthread_mutex_lock(&e->lock);
 	s->in_use = true;
@@ -119,23 +124,23 @@ static void look_at_nodes(struct etcd *e, const struct glock__etcd_value *v)
 static void settle(struct etcd *e, struct slot *s, struct glock__etcd_value *v, int more)
 {
 	const struct glock__etcd_entry *own = glock__etcd_find(v, e->id);
+	bool answered;
 
 	s->entry = own;
 	look_at_nodes(e, v);
-	if (s->sent && own && own->seq == s->seq && own->rq == GLOCK__IV) {
-		if (own->refused)
-			refused(e, s, -(int)own->refused);
-		else
-			granted(e, s, v, own->sbflags);
-	} else if (!s->open && own && own->gr > GLOCK__NL && s->mode == GLOCK__NL) {
+	pthread_mutex_lock(&e->lock);
+	answered = s->sent && own && own->seq == s->seq && own->rq == GLOCK__IV;
+	if (!answered && !s->open && own && own->gr > GLOCK__NL && s->mode == GLOCK__NL) {
 		/* A transaction whose answer was lost has happened once more: see rule 4. */
-		pthread_mutex_lock(&e->lock);
 		s->drop = true;
 		glock__etcd_queue(e, s);
-		pthread_mutex_unlock(&e->lock);
 	}
-	if (s->used && s->lk)
-		deliver_demand(e, s, v, more);
+	pthread_mutex_unlock(&e->lock);
+	if (answered && own->refused)
+		refused(e, s, -(int)own->refused);
+	else if (answered)
+		granted(e, s, v, own->sbflags);
+	deliver_demand(e, s, v, more);
 }
 
 /* A lock that another node changed for this one. */
