@@ -24,7 +24,7 @@ static void load_say(const struct glock__etcd_options *o, const char *what, cons
 static void *load_plugin(void)
 {
 	const char *dir = secure_getenv("GLOCK_PLUGINS");
-	char path[4096];
+	char path[2048]; /* a longer one is cut off, and not found */
 	void *plugin;
 
 	snprintf(path, sizeof(path), "%s/" GLOCK__ETCD_PLUGIN,
