@@ -3,6 +3,7 @@
 import glob
 import shlex
 import subprocess
+import sys
 
 from setuptools import Extension, setup
 
@@ -16,7 +17,8 @@ def flags(option):
                          "PKG_CONFIG_PATH to the folder of glock.pc") from error
 
 
-setup(ext_modules=[
+# Elsewhere FileLock does without the extension.
+setup(ext_modules=[] if sys.platform != "linux" else [
     Extension("glock._glock", sorted(glob.glob("src/*.c")), define_macros=[("_GNU_SOURCE", None)],
               extra_compile_args=[*flags("--cflags"), "-std=c17"], extra_link_args=flags("--libs"), py_limited_api=True,
               depends=["src/pyglock.h"])])

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define OWN "this thread or task holds the lock already: release the lock first"
-#define SLICE_NS INT64_C(500000000) /* a signal may come just before the main thread sleeps */
+#define SLICE_NS INT64_C(50000000) /* a signal may come before the sleep, or to another thread */
 
 uint64_t py_this_thread(void)
 {
@@ -177,6 +177,8 @@ int py_holder_try(struct py_lock *lock, uint64_t owner)
 		py_error_text(-EDEADLK, OWN);
 		return -1;
 	}
+	if (lock->space->paths) /* a lock by path has no NOBLOCK */
+		return 0;
 	h = py_holder_get(lock);
 	if (!h)
 		return -1;

@@ -11,10 +11,24 @@
 
 /* ---- life ---- */
 
+void py_lock_attach(struct py_lock *lock, struct py_space *space, struct glock *gl,
+		    enum glock_mode mode)
+{
+	lock->space = (struct py_space *)py_ref(space);
+	lock->gl = gl;
+	lock->mode = mode;
+	lock->timeout = -1;
+	lock->next = space->locks;
+	if (lock->next)
+		lock->next->before = lock;
+	space->locks = lock;
+}
+
 int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int type, uint64_t number,
 		  int mode)
 {
 	char text[512] = "";
+	struct glock *gl;
 	int err;
 
 	if (mode != GLOCK_SH && mode != GLOCK_DF && mode != GLOCK_EX) {
@@ -23,21 +37,14 @@ int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int typ
 	}
 	if (py_space_check(space))
 		return -1;
-	err = glock_get(space->space, type, number, &lock->gl);
+	err = glock_get(space->space, type, number, &gl);
 	if (err) {
-		lock->gl = NULL;
 		if (err == -EINVAL) /* the library has logged the reason */
 			py_log_last(space->log, text, sizeof(text));
 		py_error_text(err, text[0] ? text : NULL);
 		return -1;
 	}
-	lock->space = (struct py_space *)py_ref(space);
-	lock->mode = (enum glock_mode)mode;
-	lock->timeout = -1;
-	lock->next = space->locks;
-	if (lock->next)
-		lock->next->before = lock;
-	space->locks = lock;
+	py_lock_attach(lock, space, gl, (enum glock_mode)mode);
 	return 0;
 }
 
@@ -303,6 +310,8 @@ static PyMethodDef methods[] = {{"acquire", (PyCFunction)(void (*)(void))lock_ac
 				{"_try", lock_try_for, METH_O, NULL},
 				{"_release", lock_release_for, METH_O, NULL},
 				{"_ask", py_lock_request, METH_VARARGS, NULL},
+				{"_acquire", py_path_acquire, METH_VARARGS, NULL},
+				{"_drop", py_path_drop, METH_O, NULL},
 				{NULL, NULL, 0, NULL}};
 
 PyDoc_STRVAR(

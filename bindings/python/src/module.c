@@ -125,7 +125,9 @@ static PyObject *at_exit(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {{"_at_exit", at_exit, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {{"_at_exit", at_exit, METH_NOARGS, NULL},
+				  {"_path_lock", py_path_lock, METH_O, NULL},
+				  {NULL, NULL, 0, NULL}};
 
 /* ---- the module ---- */
 

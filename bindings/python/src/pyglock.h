@@ -39,6 +39,7 @@ struct py_space {
 	unsigned int generation; /* of the process that opened it: see py_generation */
 	unsigned int calls;    /* threads in the library without the GIL, and asyncio's requests */
 	bool at_exit;          /* the exit of the interpreter needs to do nothing more */
+	bool paths;            /* space is NULL, because the library keeps the space: see path.c */
 	struct py_lock *locks; /* all Lock objects of the space */
 	struct py_holder *held[PY_HELD]; /* all that are held, by glock and owner */
 	unsigned int n_held;
@@ -179,6 +180,9 @@ bool py_holder_is_own(const struct py_lock *lock, uint64_t owner);
 extern PyGetSetDef py_lock_state[];
 int py_lock_begin(struct py_lock *lock, struct py_space *space, unsigned int type, uint64_t number,
 		  int mode);
+/* Takes the reference to gl. */
+void py_lock_attach(struct py_lock *lock, struct py_space *space, struct glock *gl,
+		    enum glock_mode mode);
 void py_lock_end(struct py_lock *lock);
 void py_lock_detach(struct py_lock *lock);
 void py_lock_dealloc(PyObject *lock);
@@ -186,6 +190,12 @@ PyObject *py_lock_new(struct py_space *space, unsigned int type, uint64_t number
 		      int64_t timeout, unsigned int flags);
 PyObject *py_lock_downgrade(PyObject *self, PyObject *args);
 PyObject *py_lock_idle(PyObject *self, PyObject *unused);
+
+/* ---- locks by path: path.c ---- */
+
+PyObject *py_path_lock(PyObject *self, PyObject *path);
+PyObject *py_path_acquire(PyObject *self, PyObject *args);
+PyObject *py_path_drop(PyObject *self, PyObject *owner);
 
 /* ---- cached values: cached.c ---- */
 

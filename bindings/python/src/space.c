@@ -36,7 +36,7 @@ int py_space_check(const struct py_space *space)
 			      "in this process");
 		return -1;
 	}
-	if (!space->space) {
+	if (!space->space && !space->paths) {
 		PyErr_SetString(PyExc_ValueError, "the space is closed");
 		return -1;
 	}

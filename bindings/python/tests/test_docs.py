@@ -31,7 +31,7 @@ def test_programs():
         assert [process.wait(60) for process in several] == [0, 0, 0]
         with open(os.path.join(folder, "number"), encoding="ascii") as file:
             assert file.read() == "300\n"
-    assert len(others) == 2
+    assert len(others) == 3
     for text in others:
         out, err = tap.output(text)
         assert err == "" and "died" not in out, (out, err)
