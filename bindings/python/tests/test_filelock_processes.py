@@ -187,8 +187,8 @@ def kill_this_thread(number):
 
 def check_signals():
     for kill in kill_process, kill_this_thread:
-        times = [interrupted(FileLock(PATH), kill, timeout=timeout) for timeout in (-1, 60, -1)]
-        assert min(times) < 0.1, (kill, times)  # a busy machine may delay one
+        # A busy machine may delay some. A wait that does not look in between delays each.
+        assert any(interrupted(FileLock(PATH), kill, timeout=timeout) < 0.1 for timeout in [-1, 60] * 10), kill
 
 
 def test_signals_end_a_wait():
