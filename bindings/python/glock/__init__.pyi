@@ -44,6 +44,9 @@ class _FileLockState:
     lifetime: float | None
     fallback_to_soft: bool
     preserve_lock_file: bool
+    context_error_policy: str
+    close_error_policy: str
+    on_acquired: Callable[[int], None] | None
     def is_thread_local(self) -> bool: ...
     @property
     def is_singleton(self) -> bool: ...
@@ -61,7 +64,9 @@ class _FileLockState:
 class FileLock(_FileLockState, ContextDecorator):
     def __init__(self, lock_file: str | PathLike[str], timeout: float = ..., mode: int = ..., thread_local: bool = ...,
                  *, blocking: bool = ..., is_singleton: bool = ..., poll_interval: float = ...,
-                 lifetime: float | None = ..., fallback_to_soft: bool = ..., preserve_lock_file: bool = ...) -> None: ...
+                 lifetime: float | None = ..., fallback_to_soft: bool = ..., preserve_lock_file: bool = ...,
+                 context_error_policy: str = ..., close_error_policy: str = ...,
+                 on_acquired: Callable[[int], None] | None = ...) -> None: ...
     def acquire(self, timeout: float | None = ..., poll_interval: float | None = ..., *,
                 poll_intervall: float | None = ..., blocking: bool | None = ...,
                 cancel_check: Callable[[], bool] | None = ...) -> AbstractContextManager[FileLock]: ...
@@ -73,7 +78,8 @@ class AsyncFileLock(_FileLockState):
     def __init__(self, lock_file: str | PathLike[str], timeout: float = ..., mode: int = ..., thread_local: bool = ...,
                  *, blocking: bool = ..., is_singleton: bool = ..., poll_interval: float = ...,
                  lifetime: float | None = ..., fallback_to_soft: bool = ..., preserve_lock_file: bool = ...,
-                 loop: Any = ..., run_in_executor: bool = ..., executor: Any = ...) -> None: ...
+                 context_error_policy: str = ..., close_error_policy: str = ...,
+                 on_acquired: Callable[[int], None] | None = ..., loop: Any = ..., run_in_executor: bool = ..., executor: Any = ...) -> None: ...
     async def acquire(self, timeout: float | None = ..., poll_interval: float | None = ..., *,
                       blocking: bool | None = ...,
                       cancel_check: Callable[[], bool] | None = ...) -> AbstractAsyncContextManager[AsyncFileLock]: ...

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """_filelock.py - FileLock and AsyncFileLock: the lock of a file, with the interface of filelock."""
+import builtins
 import contextlib
 import errno
 import itertools
@@ -17,7 +18,8 @@ _log = logging.getLogger("filelock")  # so that a program's settings for fileloc
 _owners = itertools.count(1)  # each hold is an owner of its own
 _MODE_OF_UMASK = -1
 _OPTIONS = {"timeout": -1, "mode": _MODE_OF_UMASK, "thread_local": True, "blocking": True, "poll_interval": 0.05,
-            "fallback_to_soft": True, "preserve_lock_file": False}
+            "fallback_to_soft": True, "preserve_lock_file": False, "context_error_policy": "chain",
+            "close_error_policy": "default", "on_acquired": None}
 
 
 class Timeout(TimeoutError):
@@ -54,7 +56,7 @@ class _Context:
         self.pid = os.getpid()
         self.mutex = threading.RLock()  # a signal handler may come in between
         self.counter = 0
-        self.lock = self.owner = self.scope = None
+        self.lock = self.owner = self.scope = self.fd = None
 
 
 class _ThreadContext(_Context, threading.local):
@@ -107,8 +109,8 @@ class _Proxy:
     def __enter__(self):
         return self.lock
 
-    def __exit__(self, *error):
-        self.lock.release()
+    def __exit__(self, kind, error, traceback):
+        self.lock._leave(error)
 
 
 class _AsyncProxy(_Proxy):
@@ -117,8 +119,8 @@ class _AsyncProxy(_Proxy):
     async def __aenter__(self):
         return self.lock
 
-    async def __aexit__(self, *error):
-        await self.lock.release()
+    async def __aexit__(self, kind, error, traceback):
+        self.lock._leave(error)
 
 
 # ---- the locks ----
@@ -132,9 +134,18 @@ class _Base(metaclass=_Singletons):
 
     def __init__(self, lock_file, timeout=-1, mode=_MODE_OF_UMASK, thread_local=True, *, blocking=True,
                  is_singleton=False, poll_interval=0.05, lifetime=None, fallback_to_soft=True,
-                 preserve_lock_file=False):
+                 preserve_lock_file=False, context_error_policy="chain", close_error_policy="default",
+                 on_acquired=None):
+        if context_error_policy not in ("chain", "group"):
+            raise ValueError(f"context_error_policy must be 'chain' or 'group', got {context_error_policy!r}")
+        if context_error_policy == "group" and not hasattr(builtins, "BaseExceptionGroup"):
+            raise ValueError("context_error_policy='group' needs Python 3.11")
+        if close_error_policy not in ("default", "raise", "suppress"):
+            raise ValueError(f"close_error_policy must be 'default', 'raise', or 'suppress', got {close_error_policy!r}")
         self._ignore_lifetime(lifetime, self._depth)
         self.fallback_to_soft, self.preserve_lock_file = fallback_to_soft, preserve_lock_file
+        self.context_error_policy, self.close_error_policy = context_error_policy, close_error_policy
+        self.on_acquired = on_acquired
         self._lock_file = os.fspath(lock_file)
         self._is_thread_local, self._is_singleton = thread_local, is_singleton
         self._place = self._lock = None
@@ -315,6 +326,12 @@ class _Base(metaclass=_Singletons):
         if context.mode != _MODE_OF_UMASK and stat.S_IMODE(os.stat(self._lock_file).st_mode) != context.mode:
             with contextlib.suppress(PermissionError):
                 os.chmod(self._lock_file, context.mode)
+        if self.on_acquired is not None:
+            context.fd = os.open(self._lock_file, os.O_RDWR | os.O_CLOEXEC)
+            os.ftruncate(context.fd, 0)  # as filelock
+            self.on_acquired(context.fd)
+            if not self._current().counter:
+                raise RuntimeError(f"lock '{self._lock_file}' is not held: on_acquired released it, or made this child")
         _log.debug("Lock %s acquired on %s", id(self), self._lock_file)
 
     def _release(self, force):
@@ -330,9 +347,28 @@ class _Base(metaclass=_Singletons):
                 context.lock._drop(context.owner)
             finally:
                 context.scope.pop(context.lock.number, None)
+                fd = context.fd
                 context.counter = 0
-                context.lock = context.owner = context.scope = None
+                context.lock = context.owner = context.scope = context.fd = None
         _log.debug("Lock %s released on %s", id(self), self._lock_file)
+        if fd is not None:
+            with contextlib.suppress(OSError) if self.close_error_policy != "raise" else contextlib.nullcontext():
+                os.close(fd)
+
+    @staticmethod
+    def _raise_both(first, second):
+        if second.__context__ is first:
+            second.__context__ = None
+        raise builtins.BaseExceptionGroup("lock body and release both failed", [first, second]) from None
+
+    def _leave(self, error):
+        """Ends a `with`, whose block raised the error, or None."""
+        try:
+            self._release(False)
+        except BaseException as second:
+            if error is None or self.context_error_policy == "chain":
+                raise
+            self._raise_both(error, second)
 
     def __del__(self):
         with contextlib.suppress(Exception):  # of a half-made object, or at the exit
@@ -373,8 +409,8 @@ class FileLock(_Base, contextlib.ContextDecorator):
         self.acquire()
         return self
 
-    def __exit__(self, *error):
-        self._release(False)
+    def __exit__(self, kind, error, traceback):
+        self._leave(error)
 
 
 class AsyncFileLock(_Base):
@@ -391,13 +427,11 @@ class AsyncFileLock(_Base):
     _scope_is = "AsyncFileLock instance in this task"
     _depth = 5
 
-    def __init__(self, lock_file, timeout=-1, mode=_MODE_OF_UMASK, thread_local=False, *, blocking=True,
-                 is_singleton=False, poll_interval=0.05, lifetime=None, fallback_to_soft=True,
-                 preserve_lock_file=False, loop=None, run_in_executor=True, executor=None):
+    def __init__(self, lock_file, timeout=-1, mode=_MODE_OF_UMASK, thread_local=False, *, loop=None,
+                 run_in_executor=True, executor=None, **options):
         if thread_local and run_in_executor:
             raise ValueError("run_in_executor is not supported when thread_local is True")
-        super().__init__(lock_file, timeout, mode, thread_local, blocking=blocking, is_singleton=is_singleton,
-                         poll_interval=poll_interval, lifetime=lifetime)
+        super().__init__(lock_file, timeout, mode, thread_local, **options)
         self.loop, self.run_in_executor, self.executor = loop, run_in_executor, executor
 
     async def acquire(self, timeout=None, poll_interval=None, *, blocking=None, cancel_check=None):
@@ -421,5 +455,5 @@ class AsyncFileLock(_Base):
         await self.acquire()
         return self
 
-    async def __aexit__(self, *error):
-        self._release(False)
+    async def __aexit__(self, kind, error, traceback):
+        self._leave(error)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """test_filelock.py - tests FileLock and AsyncFileLock, with the extension and without. TAP."""
 import asyncio
+import builtins
 import fcntl
 import gc
 import os
@@ -44,6 +45,11 @@ def in_thread(function, *args):
     thread.start()
     thread.join()
     return result[0]
+
+
+def fail_in(lock):
+    with lock() if callable(lock) and not isinstance(lock, FileLock) else lock:
+        raise ValueError
 
 
 # ---- the interface ----
@@ -202,8 +208,57 @@ def test_options_without_effect():
     assert [each.category for each in found] == [UserWarning, DeprecationWarning], found
     assert all(each.filename == __file__ for each in found), found
     assert lock.lifetime is None
-    tap.raises(TypeError, FileLock, PATH, on_acquired=print)
-    tap.raises(ValueError, FileLock, PATH, lifetime=-1)
+    tap.raises(TypeError, FileLock, PATH, no_such_option=1)
+    for wrong in {"lifetime": -1}, {"context_error_policy": "x"}, {"close_error_policy": "x"}:
+        tap.raises(ValueError, FileLock, PATH, **wrong)
+
+
+def test_on_acquired():
+    """The hook has a descriptor of the file, emptied, until the release."""
+    fds = []
+
+    def write(fd):
+        fds.append(fd)
+        os.write(fd, b"me")
+    with open(PATH, "w", encoding="ascii") as file:
+        file.write("the holder before")
+    lock = FileLock(PATH, on_acquired=write)
+    with lock, lock:
+        assert len(fds) == 1 and not is_free()
+        with open(PATH, encoding="ascii") as file:
+            assert file.read() == "me"
+    tap.raises(OSError, os.fstat, fds[0])
+
+    def fork(fd):
+        fds.append(os.fork())
+    try:
+        FileLock(PATH, on_acquired=fork).acquire()
+    except RuntimeError:  # the child
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(fds[1], 0)[1]) == 7
+
+    for lock in FileLock(PATH, on_acquired=os.stat), AsyncFileLock(PATH, on_acquired=lambda fd: 1 // 0):
+        try:
+            result = lock.acquire(timeout=5)
+            if asyncio.iscoroutine(result):
+                asyncio.run(result)
+        except ZeroDivisionError:
+            assert not lock.is_locked
+        lock.release() if isinstance(lock, FileLock) else asyncio.run(lock.release())
+        assert is_free()
+
+
+def test_errors_of_the_release():
+    """close_error_policy is for the descriptor of on_acquired."""
+    for policy, context, error in (("default", "chain", ValueError), ("raise", "chain", OSError),
+                                   ("raise", "group", getattr(builtins, "BaseExceptionGroup", None))):
+        if error:
+            lock = FileLock(PATH, on_acquired=os.close, close_error_policy=policy, context_error_policy=context)
+            for use in lock, lock.acquire:
+                found = tap.raises(error, fail_in, use)
+                assert not lock.is_locked and is_free()
+            if context == "group":
+                assert [type(each) for each in found.exceptions] == [ValueError, OSError]
 
 
 def test_deletion_lets_the_lock_go():
