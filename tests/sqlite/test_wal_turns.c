@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wal_turns.c - tests WAL mode: how long a writer waits, and readers that may not write -shm. */
+/* test_wal_turns.c - tests WAL mode: waits of a writer, and readers that may not write -shm. */
 #include "rig.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static void tear_header(int fd)
 	SAME(pwrite(fd, &byte, 1, 8), 1);
 }
 
-/* As within a commit the copies of the header differ. The reader looks whether a writer is there. */
+/* The copies of the header differ, as within a commit. The reader looks for a writer. */
 static void a_reader_of_a_torn_header_locks_no_writer_out(void)
 {
 	struct peer plain = peer_start(PLAIN, "unix", 500),
