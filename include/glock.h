@@ -143,10 +143,10 @@
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
- *   processes notice within 2 seconds, or when they next ask for a lock, and withdraw. The process
- *   that notices first marks the file. From then on no process gets a lock in the removed space,
- *   and each request fails with -EIO. The work drops their caches. If the work is inside an
- *   operation, it drops the caches as soon as the operation returns.
+ *   processes notice within 2 seconds, and withdraw; until then a cached lock is granted as before.
+ *   The process that notices first marks the file. From then on no process gets a lock in the
+ *   removed space, and each request fails with -EIO. The work drops their caches. If the work is
+ *   inside an operation, it drops the caches as soon as the operation returns.
  *
  *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
  *   ends (RemoveIPC=yes, its default). The files of root and of other system users stay. If a
