@@ -62,6 +62,8 @@ LEFT_OUT = {
     "meson setup build --build": "for other distributions; ./run build does the same",
     "sudo meson install": "for other distributions; as in README.md",
     "glock sqlite sqlite3": "as in docs/sqlite.md",
+    "glock run -n --file": "the test cli_flock runs each idiom with --file",
+    "build/glock sqlite sqlite3 app.db 'PRAGMA": "the test sqlite_wal sets the mode",
     "glock sqlite bin/rails": "tests/packages/web.sh runs it",
     "cp -r /usr/share": "debian/tests does the same with the packages",
     "export PKG_CONFIG_PATH": "part of the program that is compiled at home",

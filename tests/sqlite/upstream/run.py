@@ -2,8 +2,8 @@
 """run.py - runs SQLite's own tests with the VFS as default one, and compares their failures with a list.
 
 Usage: run.py DIR [unix] [all | NAME...]. build.sh made DIR. The tests run as user nobody, because some of
-SQLite's tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes and journals run.
-"all" adds veryquick, mptester and threadtest3. With "unix" the VFS `unix` is the default one, and no failure is
+SQLite's tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes, journals and WAL run.
+"all" adds those that take minutes, veryquick, mptester and threadtest3. With "unix" the VFS `unix` is the default one, and no failure is
 listed. The file `differences` lists failures with reasons. A failure that is not in the list is an error. So is
 a failure in the list that does not occur. A few failed tests run once more, alone, because other tests and the
 machine's load make some slow.
@@ -20,6 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SET = re.compile(r"((lock|busy|pager|crash|journal|wal|checkpoint)[a-z0-9_]*|ioerr2|sysfault)\.test$")
+MINUTES = ("walcrash3.test", "walthread.test")  # each takes minutes, so only "all" runs them
 LIMIT = 1500   # seconds for a test
 MOST = 30      # lines of a failed test
 MPTEST = ("multiwrite01", "config02", "crash01")
@@ -82,7 +83,8 @@ def scripts(root, chosen):
     folder = os.path.join(root, "test")
     if chosen and chosen != ["all"]:
         return [os.path.join(folder, name + ".test") for name in chosen if "-" not in name]
-    found = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if SET.match(name)]
+    found = [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+             if SET.match(name) and (chosen or name not in MINUTES)]
     if chosen:
         command = [os.path.join(root, "testfixture"), os.path.join(root, "each.tcl"), "files", folder]
         with tempfile.TemporaryDirectory() as empty:
