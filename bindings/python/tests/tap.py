@@ -57,3 +57,19 @@ def output(text, *args, status=0):
     out, err = process.communicate(timeout=30)
     assert process.returncode == status, (process.returncode, out, err)
     return out, err
+
+
+def in_child(function):
+    """Returns the exit status of a child that runs the function. 0: it raised nothing."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException as error:  # the parent must hear of each
+            print(f"# child: {error!r}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

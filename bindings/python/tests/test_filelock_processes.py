@@ -74,22 +74,6 @@ def test_mixed_turns_with_filelock():
         print("# skipped: no package filelock")
 
 
-def in_child(function):
-    """Returns the exit status of a child that runs the function. 0: it raised nothing."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        except BaseException as error:  # the parent must hear of each
-            print(f"# child: {error!r}", file=sys.stderr, flush=True)
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 def test_fork():
     lock = FileLock(PATH)
 
@@ -106,10 +90,10 @@ def test_fork():
             with lock:
                 assert not is_free()
     with lock:
-        assert in_child(refused) == 0 and in_child(leave) == 0
-        assert in_thread(in_child, refused) == 0
+        assert tap.in_child(refused) == 0 and tap.in_child(leave) == 0
+        assert in_thread(tap.in_child, refused) == 0
         assert lock.is_locked and not is_free()
-    assert in_child(use) == 0 and in_thread(in_child, use) == 0
+    assert tap.in_child(use) == 0 and in_thread(tap.in_child, use) == 0
     with lock:
         pass
 

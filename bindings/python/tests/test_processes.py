@@ -49,22 +49,6 @@ def test_multiprocessing_fork():
     count_with("fork")
 
 
-def in_child(function):
-    """Returns the exit status of a child that runs the function. 0: it raised nothing."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        except BaseException as error:  # the parent must hear of each
-            print(f"# child: {error!r}", file=sys.stderr, flush=True)
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 def test_objects_in_a_child():
     with glock.Space("child") as space:
         lock = space.lock(1)
@@ -84,7 +68,7 @@ def test_objects_in_a_child():
                 with own.lock(7):
                     pass
         with lock:
-            assert in_child(child) == 0
+            assert tap.in_child(child) == 0
             assert lock.valid
 
 
