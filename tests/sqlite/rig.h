@@ -71,6 +71,13 @@ int64_t value(sqlite3 *db, const char *text);
 bool gives(sqlite3 *db, const char *text, const char *expected);
 /* Makes app.db with one table t(n) and one row 0, by SQLite's own VFS, in a process of its own. */
 void make_db(const char *path);
+/* Makes a database in WAL mode with t(n), one row 0, and f(filling), by SQLite's own VFS. */
+void make_wal_db(const char *path);
+/*
+ * Makes app.db, and checks that a checkpoint of a plain process empties its -wal beside a
+ * connection of that URI, which reads all the time.
+ */
+void checkpoints_end_beside(const char *uri);
 /* Returns a hash of the file's bytes. 0: there is no file. */
 uint64_t bytes_of(const char *path);
 

@@ -18,21 +18,6 @@
 #define PLAIN "file:app.db"
 #define UP "UPDATE t SET n = n + 1"
 
-static int make_wal(void *arg)
-{
-	sqlite3 *db;
-
-	return sqlite3_open(arg, &db) ||
-	       sql(db, "PRAGMA journal_mode=wal; CREATE TABLE t(n); INSERT INTO t VALUES(0);"
-		       "CREATE TABLE f(filling)") ||
-	       sqlite3_close(db);
-}
-
-static void make(const char *path)
-{
-	SAME(in_child(make_wal, (void *)(uintptr_t)path), 0);
-}
-
 /* Returns whether the SQL gives that number without a failure. */
 static bool is(sqlite3 *db, const char *text, int64_t expected)
 {
@@ -157,7 +142,7 @@ static void exclusive_mode_and_attached_databases_work(void)
 	struct peer plain = peer_start(PLAIN, "unix", 0);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	make_db("b.db");
 	load();
 	db = open_db(APP, NULL);
@@ -188,7 +173,7 @@ static void readers_run_beside_a_writer(void)
 	struct peer peer = peer_start(APP, NULL, 0), plain = peer_start(PLAIN, "unix", 0);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(sql(db, "BEGIN IMMEDIATE; " UP), SQLITE_OK);
@@ -217,7 +202,7 @@ static void a_waiting_writer_comes_to_its_turn(void)
 	int64_t n = 0;
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	sqlite3_busy_timeout(db, 20000);
@@ -255,7 +240,7 @@ static void a_checkpoint_takes_cached_marks(void)
 	int whole = 0;
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	for (int i = 0; i < 30; i++) {
@@ -282,7 +267,7 @@ static void a_plain_checkpoint_comes_to_its_end_beside_an_idle_process(void)
 	struct stat st = {.st_size = 1};
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(sql(db, UP), SQLITE_OK);
@@ -305,7 +290,7 @@ static void a_plain_checkpoint_spares_the_mark_of_a_reader(void)
 	struct peer plain = peer_start(PLAIN, "unix", 0);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(peer_do(&plain, "PRAGMA wal_autocheckpoint=0"), SQLITE_OK);
@@ -327,25 +312,7 @@ static void a_plain_checkpoint_spares_the_mark_of_a_reader(void)
 /* The process reads all the time, so its mark would always be cached. */
 static void a_plain_checkpoint_comes_to_its_end_beside_a_busy_reader(void)
 {
-	struct peer plain = peer_start(PLAIN, "unix", 0);
-	int64_t until = now_us() + 20000000;
-	struct stat st = {.st_size = 1};
-	sqlite3 *db;
-
-	make("app.db");
-	load();
-	db = open_db(APP, NULL);
-	SAME(peer_do(&plain, "PRAGMA wal_autocheckpoint=0"), SQLITE_OK);
-	while (st.st_size && now_us() < until) {
-		peer_say(&plain, UP "; PRAGMA wal_checkpoint(TRUNCATE)");
-		for (int i = 0; i < 300; i++)
-			CHECK(value(db, "SELECT n FROM t") >= 0);
-		peer_answer(&plain);
-		SAME(stat("app.db-wal", &st), 0);
-	}
-	SAME(st.st_size, 0);
-	SAME(sqlite3_close(db), SQLITE_OK);
-	peer_end(&plain);
+	checkpoints_end_beside(APP);
 }
 
 /* Unlike a rollback journal, WAL keeps no program out beside a process that stands still. */
@@ -354,7 +321,7 @@ static void a_stopped_process_keeps_neither_readers_nor_writers_out(void)
 	struct peer peer = peer_start(APP, NULL, 0), plain = peer_start(PLAIN, "unix", 0);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	SAME(peer_do(&peer, UP "; SELECT n FROM t"), SQLITE_OK);
@@ -379,7 +346,7 @@ static void a_connection_without_the_vfs_shares_the_map(void)
 {
 	sqlite3 *plain, *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	plain = open_db(PLAIN, "unix");
 	db = open_db(APP, NULL);
@@ -399,7 +366,7 @@ static void a_close_drops_no_lock_of_another_connection(void)
 	struct peer peer = peer_start(PLAIN, "unix", 0);
 	sqlite3 *plain, *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	CHECK(is(db, "SELECT n FROM t", 0));
@@ -419,7 +386,7 @@ static void without_its_space_a_transaction_goes_on(void)
 	struct peer peer = peer_start(APP, NULL, 5000);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	sqlite3_busy_timeout(db, 5000);
@@ -462,7 +429,7 @@ static void a_child_does_not_touch_the_parents_transaction(void)
 	struct peer plain = peer_start(PLAIN, "unix", 0);
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -503,7 +470,7 @@ static void a_child_opens_a_connection_of_its_own(void)
 {
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	db = open_db(APP, NULL);
 	sqlite3_busy_timeout(db, 5000);
@@ -542,7 +509,7 @@ static void no_lock_of_a_dead_parent_stays_with_its_child(void)
 {
 	sqlite3 *db;
 
-	make("app.db");
+	make_wal_db("app.db");
 	load();
 	SAME(in_child(leave_a_child, NULL), -1);
 	db = open_db(APP, NULL);
@@ -641,8 +608,8 @@ static void kills_from(unsigned int first, unsigned int step)
 	unsigned int n = first;
 	bool runs = true;
 
-	make("app.db");
-	make("b.db");
+	make_wal_db("app.db");
+	make_wal_db("b.db");
 	for (; runs; n += step) {
 		pid_t pid = fork();
 

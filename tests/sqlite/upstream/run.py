@@ -3,10 +3,10 @@
 
 Usage: run.py DIR [unix] [all | NAME...]. build.sh made DIR. The tests run as user nobody, because some of
 SQLite's tests fail as root. Without a NAME the tests of locks, busy handlers, pagers, crashes, journals and WAL run.
-"all" adds those that take minutes, veryquick, mptester and threadtest3. With "unix" the VFS `unix` is the default one, and no failure is
-listed. The file `differences` lists failures with reasons. A failure that is not in the list is an error. So is
-a failure in the list that does not occur. A few failed tests run once more, alone, because other tests and the
-machine's load make some slow.
+"all" adds those that take minutes, veryquick, mptester and threadtest3. With "unix" the VFS `unix` is the default
+one, and no failure is listed. The file `differences` lists failures with reasons. A failure that is not in the
+list is an error, and so is a failure in the list that does not occur. A few failed tests run once more, alone,
+because other tests and the machine's load make some slow.
 """
 import concurrent.futures
 import fnmatch
