@@ -163,6 +163,29 @@ static void a_holder_of_the_old_file_is_in_nobodys_way(void **state)
 	scene_join(scene_fork(a_holder_of_the_file_before, NULL));
 }
 
+/* Another process makes the file while the library finds out that there is none. */
+static bool file_comes;
+ssize_t __real_readlink(const char *path, char *link, size_t room);
+ssize_t __wrap_readlink(const char *path, char *link, size_t room);
+ssize_t __wrap_readlink(const char *path, char *link, size_t room)
+{
+	if (file_comes)
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	return __real_readlink(path, link, room);
+}
+
+static void a_file_that_comes_meanwhile(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	file_comes = true;
+	gl = scene_get("comes");
+	file_comes = false;
+	scene_turn(gl, GLOCK_EX, NULL);
+	glock_put(gl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +194,7 @@ int main(void)
 	    cmocka_unit_test(a_file_with_a_second_name_that_is_replaced),
 	    cmocka_unit_test(flock_in_turns),
 	    cmocka_unit_test(a_holder_of_the_old_file_is_in_nobodys_way),
+	    cmocka_unit_test(a_file_that_comes_meanwhile),
 	};
 
 	if (getenv("PATH_TURNS"))

@@ -45,13 +45,16 @@ static int resolve_missing(const char *path, char **real)
 	return err;
 }
 
-/* Follows a link that leads to no file. Returns 1 with the next path, or 0 if there is no link. */
+/*
+ * Follows a link that leads to no file. Returns 1 with the next path, or 0 if there is no link:
+ * another process may have made the file meanwhile.
+ */
 static int follow(const char *real, char **next)
 {
 	char *link = calloc(1, PATH_MAX);
 	const char *name = strrchr(real, '/') + 1;
 	ssize_t n = link ? readlink(real, link, PATH_MAX - 1) : -1;
-	int err = n >= 0 ? 1 : link && errno == ENOENT ? 0 : -errno;
+	int err = n >= 0 ? 1 : link && (errno == ENOENT || errno == EINVAL) ? 0 : -errno;
 
 	if (n >= 0 &&
 	    asprintf(next, "%.*s%s", *link == '/' ? 0 : (int)(name - real), real, link) < 0)
