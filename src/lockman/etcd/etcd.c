@@ -121,7 +121,8 @@ static void etcd_identity(const struct glock__lockman *lm, char *text, size_t si
 {
 	const struct etcd *e = (const struct etcd *)lm;
 
-	snprintf(text, size, "etcd %016" PRIx64 " %s", e->cluster, e->base);
+	snprintf(text, size, "etcd %016" PRIx64 " %s",
+		 __atomic_load_n(&e->cluster, __ATOMIC_RELAXED), e->base);
 }
 
 static int etcd_file(struct glock__lockman *lm)

@@ -115,10 +115,10 @@ struct etcd {
 	pthread_cond_t changed; /* anything else that a thread waits for */
 	struct glock__own_file own;
 
-	/* The node, and the cluster that it joined. Written while no other thread runs requests. */
+	/* The node. Written while no other thread runs requests. */
 	uint64_t id;
 	int64_t created;
-	uint64_t cluster;
+	uint64_t cluster; /* that the node joined: an atom */
 	int64_t revision; /* the highest that this process saw: an atom */
 
 	struct slot **slots;
@@ -151,7 +151,7 @@ struct etcd {
 	bool rewatch;
 
 	struct job *jobs;
-	const char *complained; /* the last trouble that the log was told, "" none */
+	const char *complained; /* the last trouble that the log was told, or NULL */
 	pthread_t thread[5];
 	unsigned int n_threads;
 };

@@ -267,7 +267,8 @@ static void say_lost(struct etcd *e, const struct glock__etcd_conn *c, int why)
 		    "(%s; seen: cluster %016" PRIx64 ", revision %" PRId64
 		    "), so all locks are lost, and tokens could repeat; restore a state "
 		    "with a higher revision, or close the space in all processes",
-		    e->name, c->why, e->cluster, e->revision);
+		    e->name, c->why, __atomic_load_n(&e->cluster, __ATOMIC_RELAXED),
+		    __atomic_load_n(&e->revision, __ATOMIC_RELAXED));
 	else
 		glock__etcd_say(
 		    e,

@@ -202,14 +202,25 @@ static void add_changes(const struct etcd *e, struct glock__text *t, const struc
 
 /* ---- sending it ---- */
 
+/* Notes the trouble, or NULL for its end. Returns false if that was noted before. */
+static bool trouble_is(struct etcd *e, const char *kind)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&e->lock);
+	is_new = e->complained != kind;
+	e->complained = kind;
+	pthread_mutex_unlock(&e->lock);
+	return is_new;
+}
+
 /* Tells the log of a trouble that holds up requests, once until it has ended. */
 static void complain(struct etcd *e, const struct glock__etcd_conn *c, bool full)
 {
 	const char *kind = full ? "full" : "silent";
 
-	if (e->complained == kind)
+	if (!trouble_is(e, kind))
 		return;
-	e->complained = kind;
 	glock__etcd_say(e,
 			full ? "space %s: etcd takes no writes, so requests wait (%s); free room: "
 			       "etcdctl compact, defrag, then alarm disarm"
@@ -243,7 +254,7 @@ static json_t *send_until_answered(struct etcd *e, struct glock__etcd_conn *c, c
 		glock__etcd_sleep(e, failures < 4 ? failures : 100);
 		pthread_mutex_unlock(&e->lock);
 	}
-	e->complained = NULL;
+	(void)trouble_is(e, NULL);
 	return answer;
 }
 
