@@ -26,6 +26,17 @@ static void looks_at_a_request(struct glock_holder *asked)
 	SAME(glock_count_uses(gl, GLOCK_SH, 0), 0);
 }
 
+/* Without a request even a lock that no node has is out of reach. */
+static void tries_what_is_cached(void)
+{
+	struct glock *unused = get(space, GLOCK_INODE, 3);
+	struct glock_holder try;
+
+	glock_holder_init(&try, unused, GLOCK_SH, GLOCK_TRY_CACHED);
+	SAME(glock_nq(&try), -EAGAIN);
+	glock_put(unused);
+}
+
 /* The functions of a lock that is held while another request of this node waits for it. */
 static void uses_a_lock(struct glock_holder *held)
 {
@@ -83,6 +94,7 @@ static void at_once(void)
 	SAME(ask(&try, GLOCK_SH, GLOCK_TRY_CACHED), -EAGAIN);
 	SAME(ask(&try, GLOCK_SH, GLOCK_TRY_1CB), -EAGAIN);
 	SAME(ask(&try, GLOCK_SH, GLOCK_NOBLOCK), -ECHILD);
+	tries_what_is_cached();
 	uses_a_lock(&held);
 	SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop_text, NULL), 0);
 	SAME(glock_dispatch(space), -EINVAL);
