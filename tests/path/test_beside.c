@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
@@ -329,6 +330,36 @@ static void only_the_first_looks(void **state)
 	scene_join(pid);
 }
 
+/* ---- pauses ---- */
+
+static void dies_in_ex(void *arg)
+{
+	struct glock *own = scene_get("file");
+	struct glock_holder gh;
+
+	(void)arg;
+	if (glock_lock(own, GLOCK_EX, &gh))
+		exit(2);
+	kill(getpid(), SIGKILL);
+}
+
+/* The value block stays invalid, and with it the times of pauses, until a holder has EX. */
+static void readers_after_the_death_of_a_writer(void **state)
+{
+	enum { TURNS = 100 };
+	struct glock_statistics before = {.size = sizeof(before)}, after = before;
+	int status;
+
+	(void)state;
+	assert_true(waitpid(scene_fork(dies_in_ex, NULL), &status, 0) > 0);
+	scene_turn(gl, GLOCK_SH, NULL);
+	glock_statistics(gl, &before);
+	for (int i = 0; i < TURNS; i++)
+		scene_turn(gl, GLOCK_SH, NULL);
+	glock_statistics(gl, &after);
+	assert_in_range(after.dcount - before.dcount, 0, TURNS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +371,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(a_cancel, setup, teardown),
 	    cmocka_unit_test_setup_teardown(an_fcntl_lock, setup, teardown),
 	    cmocka_unit_test_setup_teardown(only_the_first_looks, setup, teardown),
+	    cmocka_unit_test_setup_teardown(readers_after_the_death_of_a_writer, setup, teardown),
 	};
 
 	scene_folder();

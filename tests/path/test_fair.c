@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { PROCESSES = 4, TURN_US = 2000, POLL_MS = 50, SECOND = 1000000000 };
+enum { PROCESSES = 4, TURN_US = 2000, LONG_US = 40000, POLL_MS = 50, SECOND = 1000000000 };
 static const int64_t ever = 60ll * SECOND; /* longer than on any machine that does some work */
 
 static int tries = 2;
@@ -20,12 +20,22 @@ static void a_turn(void)
 	usleep(TURN_US);
 }
 
-static void takes_turns(void *mode)
+/* The turns of several processes do not end at the same time. */
+static void a_long_turn(void)
+{
+	usleep(LONG_US + (useconds_t)(scene_now() / 1000 % LONG_US));
+}
+
+static enum glock_mode mode;
+static void (*turn)(void);
+
+static void takes_turns(void *arg)
 {
 	struct glock *gl = scene_get("busy");
 
+	(void)arg;
 	while (!__atomic_load_n(&scene->stop, __ATOMIC_SEQ_CST))
-		scene_turn(gl, (enum glock_mode)(intptr_t)mode, a_turn);
+		scene_turn(gl, mode, turn);
 	glock_put(gl);
 }
 
@@ -61,17 +71,22 @@ static void plain_waits(const char *who, long poll_ms)
 		1e-9 * (double)(sum / tries), 1e-9 * (double)longest);
 }
 
-static void beside(enum glock_mode mode, const char *waiter, const char *poller)
+/* Prints the waits of users that wait in the kernel, and of those that look from time to time. */
+static void beside(enum glock_mode of_holders, void (*of_turn)(void), const char *waiter,
+		   const char *poller)
 {
 	pid_t pids[PROCESSES];
 
 	scene_reset();
+	mode = of_holders;
+	turn = of_turn;
 	for (int i = 0; i < PROCESSES; i++)
-		pids[i] = scene_fork(takes_turns, (void *)(intptr_t)mode);
+		pids[i] = scene_fork(takes_turns, NULL);
 	while (__atomic_load_n(&scene->turns, __ATOMIC_SEQ_CST) < 100)
 		scene_sleep_ms(1);
 	plain_waits(waiter, 0);
-	plain_waits(poller, POLL_MS);
+	if (poller)
+		plain_waits(poller, POLL_MS);
 	__atomic_store_n(&scene->stop, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < PROCESSES; i++)
 		scene_join(pids[i]);
@@ -81,13 +96,20 @@ static void beside(enum glock_mode mode, const char *waiter, const char *poller)
 static void beside_writers(void **state)
 {
 	(void)state;
-	beside(GLOCK_EX, "flock beside EX", "a poller beside EX");
+	beside(GLOCK_EX, a_turn, "flock beside EX", "a poller beside EX");
 }
 
 static void beside_readers(void **state)
 {
 	(void)state;
-	beside(GLOCK_SH, "flock beside SH", "a poller beside SH");
+	beside(GLOCK_SH, a_turn, "flock beside SH", "a poller beside SH");
+}
+
+/* A pause that does not wait until all readers have left lets no other program in. */
+static void beside_readers_with_long_turns(void **state)
+{
+	(void)state;
+	beside(GLOCK_SH, a_long_turn, "flock beside SH with long turns", NULL);
 }
 
 int main(void)
@@ -95,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(beside_writers),
 	    cmocka_unit_test(beside_readers),
+	    cmocka_unit_test(beside_readers_with_long_turns),
 	};
 
 	if (getenv("PATH_TRIES"))

@@ -13,6 +13,7 @@
 #include "lockman/lockman.h"
 #include "slab.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -20,9 +21,15 @@
 struct glock__busy;
 
 struct glock;
+struct glock__holder;
+
+/* The operation `lock` of a path returns this to go down to UN, or from EX to the holder's mode. */
+enum { GLOCK__PATH_CHANGE = INT_MAX };
 
 /* Functions that the type of locks by file path has beside its operations; see glock/path. */
 struct glock__path_ops {
+	/* The mode to ask for, on behalf of a waiter; under gl->lock. */
+	enum glock_mode (*mode)(const struct glock *gl, const struct glock__holder *gh);
 	void (*put)(struct glock *gl);            /* a reference of the program is about to go */
 	void (*freed)(void *file);                /* the glock is gone, and this was its file */
 	bool (*valid)(const struct glock *gl);    /* the file is still locked for a holder */

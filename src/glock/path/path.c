@@ -9,9 +9,14 @@
  * Pauses. The kernel wakes programs that wait for the file when it is unlocked. A holder that comes
  * within microseconds is faster, and nodes that never pause would keep such programs out for ever.
  * Therefore the queue leaves the file alone for 1 ms in 350 ms, so that a program that waits in the
- * kernel comes in. For a program that looks each 50 ms there are 60 ms in 9.3 s. Both together are
- * 0.9 % of the time. The value block has the times of the last pauses. A holder in SH cannot write
- * it. Therefore all nodes pause in SH at the same times of the clock.
+ * kernel comes in. For a program that looks each 50 ms there are 52 ms in 9.3 s. Both together are
+ * 0.9 % of the time. The value block has the times of the last pauses.
+ *
+ * A holder in SH cannot write the value block, and the file is free only while no reader has it.
+ * Therefore the reader that finds a pause due asks for EX: the lock manager grants EX when all
+ * readers have left. The node pauses in EX, and goes down to SH then. The readers lose half a turn
+ * by that, so they pause for 1 ms in 450 ms. A program that misses one pause has the next one
+ * within a second.
  */
 #include "path.h"
 
@@ -28,16 +33,19 @@
 #define MS 1000000
 #define LOOK_MIN (MS / 4)
 #define LOOK_MAX (8 * MS)
-#define IDLE (1000 * MS) /* an unused lock needs no pause */
+#define IDLE (2000 * MS) /* an unused lock needs no pause */
 
-/* A pause of `length` comes once in `every`. */
+/* On a busy machine a pause ends late, and the other program may not have run yet. */
+#define BUSY (MS / 2)
+#define LONGER (10 * MS)
+
+/* A pause of `length` comes once in `every`, and among readers once in `every_sh`. */
 struct pause {
-	int64_t length, every;
+	int64_t length, every, every_sh;
 };
 enum { PAUSES = 2 };
-static const struct pause pauses[PAUSES] = {{60 * MS, 9300ll * MS}, {MS, 350 * MS}};
-/* Holders in SH need time to leave the file. */
-static const struct pause pauses_sh[PAUSES] = {{62 * MS, 9300ll * MS}, {3 * MS, 900 * MS}};
+static const struct pause pauses[PAUSES] = {{52 * MS, 9300ll * MS, 9300ll * MS},
+					    {MS, 350 * MS, 450 * MS}};
 
 /* The value block: times of the monotonic clock. */
 struct past {
@@ -51,6 +59,11 @@ struct glock__path {
 	void *object;      /* of the program */
 	int64_t pause_end; /* of the pause that goes on or was the last; 0: it is noted */
 	int kind;          /* of that pause */
+	struct past past;  /* as this node knew it last */
+	bool longer;       /* that pause is not made longer any more */
+	enum { NO_DRAIN, DRAIN, DRAINED } drain; /* of the file, before a pause of readers */
+	char line[GLOCK__SEGMENT_OBJECT];        /* that is published */
+	size_t line_len;
 };
 
 static struct glock__path *path_of(const struct glock *gl)
@@ -60,35 +73,53 @@ static struct glock__path *path_of(const struct glock *gl)
 
 /* ---- pauses; under the bit lock ---- */
 
-/* Returns the time until the end of a pause, or 0. */
-static int64_t pause_sh(int64_t now)
+/* After the death of a holder in EX, only a holder in EX makes the value block valid again. */
+static struct past past_of(struct glock *gl)
 {
-	for (int i = 0; i < PAUSES; i++)
-		if (now % pauses_sh[i].every < pauses_sh[i].length)
-			return pauses_sh[i].length - now % pauses_sh[i].every;
-	return 0;
-}
+	struct past past = path_of(gl)->past;
 
-/* The same, for the only node that has the lock. */
-static int64_t pause_ex(struct glock *gl, struct glock__path *p, int64_t now)
-{
-	struct past past = {0};
-
-	if (p->pause_end > now)
-		return p->pause_end - now;
 	if (gl->lk.lvb_valid)
 		memcpy(&past, glock__lm_lvb(&gl->lk), sizeof(past));
+	return past;
+}
+
+/* Tells whether readers have to leave the file, so that one of them pauses. */
+static bool is_due_sh(struct glock *gl, int64_t now)
+{
+	const struct past past = past_of(gl);
+
+	for (int i = 0; i < PAUSES; i++)
+		if (now - past.paused[i] >= pauses[i].every_sh)
+			return true;
+	return past.used > now;
+}
+
+/* Returns the time until the end of a pause of the only node that has the lock, or 0. */
+static int64_t pause_ex(struct glock *gl, struct glock__path *p, int64_t now)
+{
+	struct past past;
+
+	if (p->pause_end && !p->longer && now - p->pause_end > BUSY) {
+		p->longer = true;
+		p->pause_end = now + LONGER;
+	}
+	if (p->pause_end > now)
+		return p->pause_end - now;
+	past = past_of(gl);
 	/* The clock of another machine or time namespace may be ahead. */
 	if (now - past.used > IDLE || past.used > now)
 		past = (struct past){now, {now, now}};
+	past.used = now;
 	if (p->pause_end)
 		past.paused[p->kind] = now;
 	p->pause_end = 0;
+	p->past = past;
 	memcpy(glock__lm_lvb(&gl->lk), &past, sizeof(past));
 	gl->lk.lvb_valid = true;
 	for (int i = 0; i < PAUSES && !p->pause_end; i++)
-		if (now - past.paused[i] >= pauses[i].every) {
+		if (now - past.paused[i] >= (p->drain ? pauses[i].every_sh : pauses[i].every)) {
 			p->kind = i;
+			p->longer = i && !p->drain; /* between writers the kernel wakes it, too */
 			p->pause_end = now + pauses[i].length;
 		}
 	return p->pause_end ? p->pause_end - now : 0;
@@ -102,20 +133,50 @@ static void note_use(struct glock *gl, int64_t now)
 
 /* ---- the operations ---- */
 
-/* Returns 0, a negative errno, or the time until the next look at the file. */
+/*
+ * Returns the time until the end of a pause, 0 if none goes on, or GLOCK__PATH_CHANGE. A reader
+ * whose pause is due goes down to UN, asks for EX, pauses, and goes down to its mode.
+ */
+static int path_pause(struct glock *gl, struct glock__path *p, const struct glock__holder *gh)
+{
+	const int64_t now = glock__now(gl_space(gl));
+	int64_t pause;
+
+	if (gl->state == GLOCK_EX) {
+		pause = pause_ex(gl, p, now);
+		if (pause || gh->mode == GLOCK_EX || p->drain != DRAIN)
+			return (int)pause;
+		p->drain = DRAINED;
+		return GLOCK__PATH_CHANGE;
+	}
+	if (p->drain || gh->flags & GLOCK_EXACT || !is_due_sh(gl, now))
+		return 0;
+	p->drain = DRAIN;
+	return GLOCK__PATH_CHANGE;
+}
+
+/* Returns the mode that the node asks for, on behalf of this waiter. */
+static enum glock_mode path_mode(const struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__path *p = path_of(gl);
+	const bool drains = p && p->drain == DRAIN && !(gh->flags & (GLOCK__TRIES | GLOCK_EXACT));
+
+	return drains ? GLOCK_EX : gh->mode;
+}
+
+/* Returns 0, a negative errno, GLOCK__PATH_CHANGE, or the time until the next look at the file. */
 static int path_lock(struct glock_holder *pub)
 {
 	const struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
 	struct glock_space *space = gl_space(gl);
 	struct glock__path *p = path_of(gl);
-	int64_t now = glock__now(space), pause = 0, look = (now - gh->asked) / 16;
-	int err;
+	int64_t look = (glock__now(space) - gh->asked) / 16;
+	int err = gh->flags & GLOCK__TRIES ? 0 : path_pause(gl, p, gh);
 
-	if (!(gh->flags & GLOCK__TRIES))
-		pause = gl->state == GLOCK_EX ? pause_ex(gl, p, now) : pause_sh(now);
-	if (pause)
-		return (int)pause;
+	if (err)
+		return err;
+	p->drain = NO_DRAIN;
 	err = glock__path_flock(&p->file, gh->mode == GLOCK_SH);
 	if (err == -EAGAIN)
 		return (int)(look < LOOK_MIN ? LOOK_MIN : look > LOOK_MAX ? LOOK_MAX : look);
@@ -135,16 +196,22 @@ static void path_unlock(struct glock_holder *pub)
 			   p->file.path);
 }
 
-/* Prints the path, in the form that o2top knows. */
+/* Formats the path as o2top knows it, because each grant publishes the line. */
+static void make_line(struct glock__path *p)
+{
+	int len = snprintf(p->line, sizeof(p->line) - 1, " P: %s", p->file.path);
+
+	len = len < (int)sizeof(p->line) - 1 ? len : (int)sizeof(p->line) - 2;
+	glock__clean(p->line, (size_t)len);
+	p->line[len] = '\n';
+	p->line_len = (size_t)len + 1;
+}
+
 static void path_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
-	char line[GLOCK__SEGMENT_OBJECT];
-	int len = snprintf(line, sizeof(line) - 1, " P: %s", path_of(gl)->file.path);
+	const struct glock__path *p = path_of(gl);
 
-	len = len < (int)sizeof(line) - 1 ? len : (int)sizeof(line) - 2;
-	glock__clean(line, (size_t)len);
-	line[len++] = '\n';
-	print(to, line, (size_t)len);
+	print(to, p->line, p->line_len);
 }
 
 /* ---- what other files of the library call ---- */
@@ -193,6 +260,7 @@ static void **path_object(const struct glock *gl)
 }
 
 static const struct glock__path_ops path_ops = {
+    .mode = path_mode,
     .put = path_put,
     .freed = path_freed,
     .valid = path_valid,
@@ -220,6 +288,7 @@ int glock__path_attach(struct glock *gl, char *real, bool fcntl)
 		return -ENOMEM;
 	}
 	p->file = (struct glock__path_file){.path = real, .fd = -1, .fcntl = fcntl};
+	make_line(p);
 	err = glock__path_open(&p->file); /* makes the file, and tells errors early */
 	if (err) {
 		err = glock__path_say(gl_space(gl), real, fcntl, err);

@@ -288,11 +288,17 @@ static int instantiate(struct glock *gl, struct glock__holder *gh)
 }
 
 /*
- * Another program has a lock on the file. The waiter stays the first one, and keeps the glock from
- * other nodes as a holder does. Returns the error of a try, or 0.
+ * Another program has a lock on the file, or shall get one. The waiter stays the first one, and
+ * keeps the glock from other nodes as a holder does, unless the operation wants another state.
+ * Returns the error of a try, or 0.
  */
 static int await_file(struct glock *gl, const struct glock__holder *gh, int delay)
 {
+	if (delay == GLOCK__PATH_CHANGE) {
+		gl_busy(gl)->awaits = NULL;
+		glock__request_demote(gl, gl->state == GLOCK_EX ? gh->mode : GLOCK_UN, 0, false);
+		return 0;
+	}
 	if (gh->flags & GLOCK__TRIES)
 		return gh->flags & GLOCK_TRY ? -EBUSY : -EAGAIN;
 	gl_busy(gl)->awaits = gh;
@@ -302,9 +308,9 @@ static int await_file(struct glock *gl, const struct glock__holder *gh, int dela
 
 /*
  * Runs the operations instantiate and lock for a holder, as far as they are due. The bit lock keeps
- * all other holders waiting, and the cache as it is.
+ * all other holders waiting, and the cache as it is. Returns false if the holder waits on.
  */
-static void enter(struct glock *gl, struct glock__holder *gh)
+static bool enter(struct glock *gl, struct glock__holder *gh)
 {
 	const struct glock_ops *ops = &gl_type(gl)->ops;
 	const struct glock__entered here = {gh, glock__tls()->id.entered};
@@ -337,6 +343,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	}
 	if (!had)
 		glock__clear_lock(gl);
+	return err || !delay;
 }
 
 struct glock__holder *glock__promote_waiters(struct glock *gl, bool nonblock, bool *left)
@@ -370,9 +377,8 @@ struct glock__holder *glock__promote_waiters(struct glock *gl, bool nonblock, bo
 		*left = nonblock || glock__inline_leaves(gl, gh);
 		if (*left)
 			return NULL;
-		enter(gl, gh);
-		if (gl_busy(gl)->awaits)
-			return NULL;
+		if (!enter(gl, gh))
+			return gl_busy(gl)->awaits ? NULL : gh;
 	}
 	return NULL;
 }

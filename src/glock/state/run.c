@@ -65,7 +65,7 @@ static bool run_change(struct glock *gl, const struct glock__holder *gh, bool no
 	}
 	if (!(gh->flags & GLOCK__TRIES) && gh->list.next != &gl_busy(gl)->holders)
 		glock__fail_waiters(gl, -EBUSY, true);
-	return change(gl, gh->mode, gh);
+	return change(gl, gl_type(gl)->path ? gl_type(gl)->path->mode(gl, gh) : gh->mode, gh);
 }
 
 /* Does one step. Returns true if the queue may go on. */
@@ -97,8 +97,8 @@ static bool run_step(struct glock *gl, bool nonblock)
 	if (!gh || glock__is_held(gl))
 		return false;
 	/*
-	 * A demote was asked for while a lock operation ran. Or the waiter fits, but was not
-	 * granted because of a thread that tried the fast path and left again.
+	 * A demote was asked for while a lock operation ran, or by the operation. Or the waiter
+	 * fits, but was not granted because of a thread that tried the fast path and left again.
 	 */
 	if (gl->flags & GLOCK__F_DEMOTE || glock__state_serves(gl->state, gh->mode, gh->flags))
 		return true;
