@@ -42,21 +42,32 @@ static bool object_name(const struct glock__peek_glock *gl, char *name, size_t s
 	return false;
 }
 
-static bool is_of_sqlite(const struct visit *v, const struct glock__peek_glock *gl, bool *writers)
-{
-	const char *type = v->head->type[gl->r.type].name;
+/* The types of the VFS for SQLite, what they lock, and what the VFS adds to the database's path. */
+static const struct sqlite_type {
+	const char *name, *what, *end;
+} sqlite_types[] = {
+    {"sqldata", "data", ""},
+    {"sqlwrite", "RESERVED", " (writers)"},
+    {"walwrite", "WAL WRITE", " (WAL writers)"},
+    {"walmark", "WAL mark", " (WAL mark)"},
+};
 
-	*writers = !strcmp(type, "sqlwrite");
-	return *writers || !strcmp(type, "sqldata");
+static const struct sqlite_type *of_sqlite(const struct visit *v,
+					   const struct glock__peek_glock *gl)
+{
+	for (size_t i = 0; i < sizeof(sqlite_types) / sizeof(*sqlite_types); i++)
+		if (!strcmp(v->head->type[gl->r.type].name, sqlite_types[i].name))
+			return &sqlite_types[i];
+	return NULL;
 }
 
-/* Removes what the VFS for SQLite adds to the path of a database. */
-static void cut_writers(char *name)
+/* Removes what the VFS adds to the path. */
+static void cut_end(char *name, const char *end)
 {
-	char *end = strstr(name, " (writers)");
+	size_t n = strlen(name), m = strlen(end);
 
-	if (end && !end[sizeof(" (writers)") - 1])
-		*end = '\0';
+	if (n > m && !strcmp(name + n - m, end))
+		name[n - m] = '\0';
 }
 
 /* Tells whether the space has databases of this device. */
@@ -70,7 +81,7 @@ static bool has_device(const struct glock__found_space *space, dev_t dev)
 
 static struct who_target *target_of(const struct visit *v, const struct glock__peek_glock *gl)
 {
-	bool writers, sqlite = is_of_sqlite(v, gl, &writers);
+	const bool sqlite = of_sqlite(v, gl);
 
 	for (size_t i = 0; i < v->w->n_targets; i++) {
 		struct who_target *t = &v->w->targets[i];
@@ -141,11 +152,10 @@ static void add_process(struct visit *v, struct who_target *t, struct who_user *
 static void name_glock(const struct visit *v, const struct glock__peek_glock *gl, const char *where,
 		       struct who_user *u)
 {
-	bool writers;
+	const struct sqlite_type *type = of_sqlite(v, gl);
 
-	if (is_of_sqlite(v, gl, &writers))
-		snprintf(u->what, sizeof(u->what), "%s in space %s", writers ? "RESERVED" : "data",
-			 v->space->name);
+	if (type)
+		snprintf(u->what, sizeof(u->what), "%s in space %s", type->what, v->space->name);
 	else
 		snprintf(u->what, sizeof(u->what), "%s", where);
 }
@@ -228,13 +238,13 @@ static bool take_name(void *arg, const struct glock__peek_glock *gl)
 	struct visit *v = arg;
 	struct who_target *t = target_of(v, gl);
 	const size_t i = t ? (size_t)(t - v->w->targets) : 0;
+	const struct sqlite_type *type = of_sqlite(v, gl);
 	char name[GLOCK__SEGMENT_OBJECT];
-	bool writers;
 
 	if ((t && (t->is_file || !v->w->all)) || !object_name(gl, name, sizeof(name)))
 		return true;
-	if (is_of_sqlite(v, gl, &writers))
-		cut_writers(name);
+	if (type)
+		cut_end(name, type->end);
 	/* The file system of another user's path may not answer. */
 	if (t && *name == '/' && (v->node->uid == geteuid() || !v->node->uid))
 		(void)who_add_path(v->w, name);

@@ -146,6 +146,10 @@ sys.stdin.read()
         u = user(file, kind="glock", what="RESERVED in space " + space)
         assert (u["pid"], u["state"], u["mode"]) == (a.pid, "holds", "EX") and 0 <= u["for_s"] < SLOW, u
         assert user(file, what="RESERVED")["pid"] == a.pid
+    wal = text.replace("isolation_level=None, timeout=60)", "isolation_level=None, timeout=60)\ndb.execute('pragma journal_mode=wal')")
+    with Process(GLOCK, "sqlite", sys.executable, "-c", wal, file) as a:
+        names = {u["what"].split(" in space")[0] for o in objects("who", "--json", file) for u in o["users"] if u["pid"] == a.pid}
+        assert "WAL mark" in names and not glock("who").stdout.count("(WAL "), names
     return None
 
 
