@@ -101,6 +101,8 @@ __attribute__((format(printf, 1, 2))) int usage_error(const char *format, ...);
  * "+:" if options end at the first argument.
  */
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs);
+/* Reads --json, and one name at most, or NULL. Returns -1, or an exit status. */
+int json_and_name(int argc, char **argv, bool *json, const char **name);
 
 /* ---- names ---- */
 

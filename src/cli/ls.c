@@ -7,7 +7,6 @@
 #include "glock/base/flags.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -161,27 +160,16 @@ static void list(const struct glock__find_spaces *s, bool json)
 	}
 }
 
-static const struct option longs[] = {
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 static int ls_run(int argc, char **argv)
 {
 	struct glock__find_spaces s;
-	bool json = false;
-	int option, status;
+	const char *name;
+	bool json;
+	int status = json_and_name(argc, argv, &json, &name);
 
-	while ((option = next_option(argc, argv, ":h", longs)) != -1) {
-		if (option != 'j')
-			return option == 'h' ? EX_OK : EX_USAGE;
-		json = true;
-	}
-	if (argc - optind > 1)
-		return usage_error("%s: too many arguments; give one SPACE at most",
-				   argv[optind + 1]);
-	status = find_spaces(&s, argv[optind], FIND_ALL);
+	if (status >= 0)
+		return status;
+	status = find_spaces(&s, name, FIND_ALL);
 	if (status)
 		return status;
 	list(&s, json);

@@ -119,6 +119,27 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 	return option;
 }
 
+int json_and_name(int argc, char **argv, bool *json, const char **name)
+{
+	static const struct option longs[] = {
+	    {"json", no_argument, NULL, 'j'},
+	    {"help", no_argument, NULL, 'h'},
+	    {0},
+	};
+	int option;
+
+	*json = false;
+	while ((option = next_option(argc, argv, ":h", longs)) != -1) {
+		if (option != 'j')
+			return option == 'h' ? EX_OK : EX_USAGE;
+		*json = true;
+	}
+	if (argc - optind > 1)
+		return usage_error("%s: too many arguments", argv[optind + 1]);
+	*name = argv[optind];
+	return -1;
+}
+
 static int version_run(int argc, char **argv)
 {
 	(void)argc, (void)argv;

@@ -8,7 +8,6 @@
 #include "who/who.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -238,28 +237,18 @@ static int who_print(struct who *w, bool given, bool json)
 	return shown || !given ? EX_OK : STATUS_FREE;
 }
 
-static const struct option longs[] = {
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 static int who_run(int argc, char **argv)
 {
 	struct who w = {.say = complain};
-	bool json = false;
-	int option, status;
+	const char *path;
+	bool json;
+	int status = json_and_name(argc, argv, &json, &path);
 
-	while ((option = next_option(argc, argv, ":h", longs)) != -1) {
-		if (option != 'j')
-			return option == 'h' ? EX_OK : EX_USAGE;
-		json = true;
-	}
-	if (argc - optind > 1)
-		return usage_error("%s: too many arguments", argv[optind + 1]);
-	status = who_collect(&w, argv[optind]);
+	if (status >= 0)
+		return status;
+	status = who_collect(&w, path);
 	if (!status) {
-		status = who_print(&w, argv[optind], json);
+		status = who_print(&w, path, json);
 		say_hidden();
 	}
 	who_free(&w);
