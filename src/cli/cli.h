@@ -68,8 +68,11 @@ bool lock_is_used(struct glock_space *space, struct glock *gl);
 void say_others(struct glock_space *space);
 /* Returns the process that holds the lock at that place, "NAME: CMD", or 0. */
 pid_t find_holder(struct glock_space *space, struct glock *gl, const char *what);
-/* Complains that another process has the lock, with its user and command. */
-void say_holders(struct glock_space *space, struct glock *gl);
+/*
+ * Complains that other processes have the lock, with their users and commands. file: its path, on
+ * which users of flock(2) may have a lock, too; or NULL.
+ */
+void say_holders(struct glock_space *space, struct glock *gl, const char *file);
 
 /* ---- declarations that the subcommands of glock(1) share. */
 

@@ -166,7 +166,7 @@ int run_lock(struct run *r)
 				     ? "no user of the lock is known, but the lock did not come"
 				     : "timeout while waiting for the lock");
 		if (r->verbose)
-			say_holders(r->space, r->gl);
+			say_holders(r->space, r->gl, r->file);
 		return err == -EAGAIN && r->unknown >= 0 ? r->unknown : r->conflict;
 	}
 	return run_failed(r, err);

@@ -185,6 +185,7 @@ enum { HOLDERS_SAID = 8 };
 
 static void say_holder(const struct who_user *u, size_t wait)
 {
+	const bool glock = !strcmp(u->kind, "glock");
 	char pid[32] = "a process that does not show", age[32] = "";
 
 	if (u->pid)
@@ -192,31 +193,45 @@ static void say_holder(const struct who_user *u, size_t wait)
 	if (u->since)
 		snprintf(age, sizeof(age), " for %.1f s",
 			 1e-9 * (double)(glock__clock() - u->since));
-	complain("%s has it: %s; held by %s%s; %zu wait%s%s", pid, u->what, u->user, age, wait,
-		 *u->note ? "; " : "", u->note);
+	/* The note of a flock may name the process that took the lock, and has ended. */
+	complain("%s has it: %s; held by %s%s; %zu wait%s%s", pid, glock ? u->what : u->kind,
+		 *u->user ? u->user : "an unknown user", age, wait, glock && *u->note ? "; " : "",
+		 glock ? u->note : "");
 }
 
-/* Finds the holders and waiters of a lock. Returns NULL if its space is not found. */
-static const struct who_target *users_of(struct who *w, struct glock_space *space, struct glock *gl)
+/*
+ * Finds the holders and waiters of a lock, and of its file, if there is one. Returns NULL if the
+ * space or the file is not found.
+ */
+static const struct who_target *users_of(struct who *w, struct glock_space *space, struct glock *gl,
+					 const char *file)
 {
+	const bool found = find_this(&w->spaces, space);
 	struct who_target *t;
 
-	if (!find_this(&w->spaces, space) || !(t = who_add_target(w, space->name)))
+	if (file ? who_add_path(w, file) : !found || !who_add_target(w, space->name))
 		return NULL;
-	t->space = w->spaces.spaces;
-	t->type = glock_type_of(gl);
-	t->number = glock_number(gl);
-	for (size_t i = 0; i < t->space->n_nodes && !w->n_locks; i++)
-		if (t->space->nodes[i].condition == GLOCK__NODE_INHERITED)
-			who_read_kernel(w);
+	t = w->targets;
+	if (file) {
+		who_read_kernel(w);
+	} else {
+		t->space = w->spaces.spaces;
+		t->type = glock_type_of(gl);
+		t->number = glock_number(gl);
+		for (size_t i = 0; i < t->space->n_nodes && !w->n_locks; i++)
+			if (t->space->nodes[i].condition == GLOCK__NODE_INHERITED)
+				who_read_kernel(w);
+	}
 	who_add_glocks(w);
+	if (file)
+		who_add_kernel(w);
 	return t;
 }
 
 pid_t find_holder(struct glock_space *space, struct glock *gl, const char *what)
 {
 	struct who w = {.say = complain};
-	const struct who_target *t = users_of(&w, space, gl);
+	const struct who_target *t = users_of(&w, space, gl, NULL);
 	pid_t pid = 0;
 
 	for (size_t i = 0; t && i < t->n && !pid; i++)
@@ -226,18 +241,37 @@ pid_t find_holder(struct glock_space *space, struct glock *gl, const char *what)
 	return pid;
 }
 
-void say_holders(struct glock_space *space, struct glock *gl)
+/* Users of fcntl(2) and leases are not in the way of a lock by path. */
+static bool is_in_the_way(const struct who_user *u)
+{
+	return !u->cached && (!strcmp(u->kind, "glock") || !strcmp(u->kind, "flock"));
+}
+
+/* Tells whether a line before names the process, or the process has ended meanwhile. */
+static bool is_left_out(const struct who_target *t, size_t i)
+{
+	struct who_user now = t->users[i];
+	bool said = now.pid && !who_set_process(&now, now.pid);
+
+	for (size_t j = 0; j < i && t->users[i].pid; j++)
+		said |= t->users[j].pid == t->users[i].pid && !t->users[j].waits &&
+			is_in_the_way(&t->users[j]);
+	return said;
+}
+
+void say_holders(struct glock_space *space, struct glock *gl, const char *file)
 {
 	struct who w = {.say = complain};
-	const struct who_target *t = users_of(&w, space, gl);
+	const struct who_target *t = users_of(&w, space, gl, file);
 	size_t said = 0, wait = 0;
 
-	if (t) {
-		for (size_t i = 0; i < t->n; i++)
-			wait += t->users[i].waits && t->users[i].pid != getpid();
-		for (size_t i = 0; i < t->n && said < HOLDERS_SAID; i++)
-			if (!t->users[i].waits && !t->users[i].cached && ++said)
-				say_holder(&t->users[i], wait);
-	}
+	for (size_t i = 0; t && i < t->n; i++)
+		wait +=
+		    t->users[i].waits && is_in_the_way(&t->users[i]) && t->users[i].pid != getpid();
+	for (size_t i = 0; t && i < t->n && said < HOLDERS_SAID; i++)
+		if (!t->users[i].waits && is_in_the_way(&t->users[i]) && !is_left_out(t, i)) {
+			say_holder(&t->users[i], wait);
+			said++;
+		}
 	who_free(&w);
 }

@@ -263,6 +263,27 @@ def a_refused_run_names_no_ended_process():
         os.kill(child, signal.SIGKILL)
 
 
+def a_refused_run_names_users_of_flock():
+    file = path()
+    said = lambda: glock("run", "-n", "--verbose", "--file", file, "true").stderr
+    with Process("flock", file, "sh", "-c", "echo in; exec cat") as a:
+        child = int(open("/proc/%d/task/%d/children" % (a.pid, a.pid)).read())
+        with locker(file, "flock", line=False) as b, locker(file, "fcntl") as c:
+            wait_for(lambda: ("waits", b.pid, "flock") in users(file))
+            for pid, name in ((a.pid, "flock"), (child, "cat")):
+                assert "process %d (%s) has it: flock; held by root; 1 wait" % (pid, name) in said(), said()
+            assert str(c.pid) not in said(), said()
+        a.p.kill()
+        a.p.wait(SLOW)
+        assert "process %d (cat) has it" % child in said() and str(a.pid) not in said(), said()
+        os.kill(child, signal.SIGKILL)
+    with Process(GLOCK, "run", "--file", file, "sh", "-c", "echo in; exec cat") as a:
+        child = int(open("/proc/%d/task/%d/children" % (a.pid, a.pid)).read())
+        lines = [line for line in said().splitlines() if " has it: " in line]
+        assert ["process %d " % pid in line for pid, line in zip((a.pid, child), lines)] == [True, True], lines
+        assert "file: sh; held by root for " in lines[0] and "(cat) has it: flock" in lines[1], lines
+
+
 def names_are_clean():
     file = path("a\x1b[2J\nb")
     program = os.environ["GLOCK_DIR"] + "/.files/\x1b[2J"
@@ -299,6 +320,7 @@ if __name__ == "__main__":
             two_namespaces,
             clients_of_an_nfs_server,
             a_refused_run_names_no_ended_process,
+            a_refused_run_names_users_of_flock,
             names_are_clean,
             its_exit_statuses,
         ]
