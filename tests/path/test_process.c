@@ -162,7 +162,7 @@ static void a_descriptor_that_the_program_closes(void **state)
 {
 	struct glock_holder gh;
 	struct glock *gl;
-	int fd, own;
+	int fd, own, pid_file;
 
 	(void)state;
 	assert_int_equal(get("closed", &gl), 0);
@@ -181,7 +181,18 @@ static void a_descriptor_that_the_program_closes(void **state)
 	assert_int_equal(glock_lock(gl, GLOCK_EX, &gh), 0);
 	assert_int_equal(glock_valid(&gh), 1);
 	assert_false(is_free("own"));
+	/* a daemon that closes all descriptors, and writes its number into the file */
+	fd = fd_of("closed");
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(glock_valid(&gh), 0);
+	pid_file = open("closed", O_RDWR | O_CLOEXEC);
+	assert_int_equal(pid_file, fd);
+	assert_int_equal(flock(pid_file, LOCK_EX), 0);
+	assert_int_equal(glock_valid(&gh), 0);
 	glock_unlock(&gh);
+	said_has("was lost, because this process closed its descriptor");
+	assert_false(is_free("closed"));
+	assert_int_equal(close(pid_file), 0);
 	glock_put(gl);
 	assert_int_equal(close(own), 0);
 }

@@ -133,10 +133,16 @@ static void watch_forks(void)
 	(void)pthread_atfork(fork_begins, fork_in_parent, fork_in_child);
 }
 
+/*
+ * The position of a regular file is a mark, because a program that closed the descriptor may have
+ * opened the same file under the same number since then.
+ */
 bool glock__path_is_open(const struct glock__path_file *f)
 {
 	struct stat st;
 
+	if (f->fd >= 0 && f->mark)
+		return lseek(f->fd, 0, SEEK_CUR) == f->mark;
 	return f->fd >= 0 && !fstat(f->fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
@@ -186,6 +192,14 @@ static int open_or_make(const char *path, int flags, struct stat *st)
 	return -EINVAL;
 }
 
+/* Returns a position that no program seeks to: each file system allows 2 GiB - 1. */
+static off_t a_mark(const struct glock__path_file *f)
+{
+	const uint64_t n = ((uintptr_t)f ^ (uint64_t)getpid() << 20) * 0x9e3779b97f4a7c15;
+
+	return (off_t)(n >> 33 | 1u << 30);
+}
+
 static int open_for(struct glock__path_file *f, int flags)
 {
 	struct stat st;
@@ -198,6 +212,9 @@ static int open_for(struct glock__path_file *f, int flags)
 		f->fd = fd;
 		f->dev = st.st_dev;
 		f->ino = st.st_ino;
+		f->mark = S_ISREG(st.st_mode) ? a_mark(f) : 0;
+		if (f->mark && lseek(fd, f->mark, SEEK_SET) != f->mark)
+			f->mark = 0;
 		f->kept = f->fcntl || may_keep();
 		glock__list_add(&open_files, &f->open);
 		n_open++;

@@ -15,6 +15,7 @@ struct glock__path_file {
 	char *path;              /* from the root, without links */
 	dev_t dev;               /* of the open file */
 	ino_t ino;
+	off_t mark; /* the position of the open file; 0: dev and ino alone tell it from others */
 	int fd;     /* -1: not open */
 	bool fcntl; /* takes a lock of fcntl, too, and is open for writing */
 	bool kept;  /* the descriptor stays while the lock is not held */

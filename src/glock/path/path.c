@@ -309,7 +309,10 @@ int glock__path_attach(struct glock *gl, char *real, bool fcntl)
 
 int glock__path_fd(const struct glock *gl)
 {
-	return gl_type(gl)->path && path_valid(gl) ? path_of(gl)->file.fd : -1;
+	if (!gl_type(gl)->path || !path_valid(gl))
+		return -1;
+	path_of(gl)->file.mark = 0; /* the child may move the position */
+	return path_of(gl)->file.fd;
 }
 
 /* The way out of an error. */
