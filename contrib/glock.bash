@@ -82,15 +82,17 @@ _glock() {
 	case $command in
 	run) words='--file --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --close --no-fork --verbose --group --lockman --version --help' ;;
 	hold) words='--file --pid --print --release --shared --exclusive --wait --nonblock --conflict-exit-code --cached-exit-code --verbose --group --lockman --help' ;;
-	ls | who) words='--json --help' ;;
+	ls) words='--json --lockman --help' ;;
+	who) words='--json --help' ;;
 	stat)
-		words='--node --json --ages --format --histogram --hold --help'
+		words='--node --json --ages --format --histogram --hold --lockman --help'
 		[[ -n $space ]] && words+=' glocks glstats sbstats lkstats'
 		;;
 	trace) words='--node --time --help' ;;
-	demote) words='--node --help' ;;
+	demote) words='--node --lockman --help' ;;
 	bench) words='--time --lockman --help' ;;
-	top | rm) words='--help' ;;
+	rm) words='--lockman --help' ;;
+	top) words='--help' ;;
 	*) return ;;
 	esac
 	if [[ $command == demote && $i -eq $((COMP_CWORD - 2)) ]]; then

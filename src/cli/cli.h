@@ -104,8 +104,11 @@ __attribute__((format(printf, 1, 2))) int usage_error(const char *format, ...);
  * "+:" if options end at the first argument.
  */
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs);
-/* Reads --json, and one name at most, or NULL. Returns -1, or an exit status. */
-int json_and_name(int argc, char **argv, bool *json, const char **name);
+/*
+ * Reads --json, and one name at most, or NULL; with `lockman` also --lockman. Returns -1, or an exit
+ * status.
+ */
+int json_and_name(int argc, char **argv, bool *json, const char **name, const char **lockman);
 
 /* ---- names ---- */
 
@@ -136,6 +139,9 @@ void say_kept(void);
 int open_space(const char *name, const char *lockman, const char *group, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
 
+/* Returns the exit status for an error of glock_space_open(). */
+int status_of(int err);
+
 /* Gets the lock of a file. space NULL: in the space of the library. Returns as open_space(). */
 int open_path(struct glock_space *space, const char *path, const char *group, struct glock **gl);
 
@@ -161,6 +167,26 @@ bool node_wanted(const struct glock__found_node *node, const char *wanted);
  * may cut the file off meanwhile. Then the program prints a message and exits with a status.
  */
 void expect_cut_off(void);
+
+/* ---- etcd.c: spaces of lock manager etcd, of which etcd's keys tell ---- */
+
+#define ETCD_LONG                                       \
+	{                                               \
+		"lockman", required_argument, NULL, 'l' \
+	}
+bool is_etcd(const char *lockman);
+/*
+ * Returns 1 if the option, or else the environment, names etcd. 0: another lock manager, whose
+ * processes have files on this machine. -1: there is no such lock manager, after a complaint.
+ */
+int choose_etcd(const char *lockman);
+/* Each returns the exit status. SPACE NULL: all spaces. */
+int etcd_ls(const char *space, bool json);
+int etcd_stat(const char *space, const char *node, bool json);
+int etcd_rm(const char *space);
+/* Asks for the lock in that mode, as any node does. */
+int etcd_demote(const char *space, const char *what, unsigned int type, uint64_t number,
+		enum glock_mode mode);
 
 /* Returns a JSON string of a text that may have any bytes. */
 struct json_t *json_text(const char *text, size_t len);

@@ -14,9 +14,10 @@
 /* The mode that another node would want, and the mode to which holders of the lock then go. */
 static const struct {
 	const char *name;
-	enum glock_mode to;
+	enum glock_mode wanted, to;
 } modes[] = {
-    {"EX", GLOCK_UN}, {"DF", GLOCK_DF}, {"CW", GLOCK_DF}, {"SH", GLOCK_SH}, {"PR", GLOCK_SH},
+    {"EX", GLOCK_EX, GLOCK_UN}, {"DF", GLOCK_DF, GLOCK_DF}, {"CW", GLOCK_DF, GLOCK_DF},
+    {"SH", GLOCK_SH, GLOCK_SH}, {"PR", GLOCK_SH, GLOCK_SH},
 };
 
 struct wanted {
@@ -24,7 +25,7 @@ struct wanted {
 	const char *node;
 	unsigned int type;
 	uint64_t number;
-	enum glock_mode to;
+	enum glock_mode wanted, to;
 };
 
 /* Returns 0 if the node was asked, 66 if it does not have this glock, else the exit status. */
@@ -90,12 +91,13 @@ static int demote_ask_all(const struct glock__find_spaces *s, const struct wante
 	return EX_NOINPUT;
 }
 
-static bool take_mode(const char *name, enum glock_mode *to)
+static bool take_mode(const char *name, struct wanted *w)
 {
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcasecmp(name, modes[i].name))
 			continue;
-		*to = modes[i].to;
+		w->wanted = modes[i].wanted;
+		w->to = modes[i].to;
 		return true;
 	}
 	return false;
@@ -103,6 +105,7 @@ static bool take_mode(const char *name, enum glock_mode *to)
 
 static const struct option longs[] = {
     {"node", required_argument, NULL, 'n'},
+    ETCD_LONG,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -111,12 +114,16 @@ static int demote_run(int argc, char **argv)
 {
 	struct wanted w = {0};
 	struct glock__find_spaces s;
-	int option, status;
+	const char *lockman = NULL;
+	int option, status, etcd;
 
 	while ((option = next_option(argc, argv, ":n:h", longs)) != -1) {
-		if (option != 'n')
+		if (option == 'l')
+			lockman = optarg;
+		else if (option == 'n')
+			w.node = optarg;
+		else
 			return option == 'h' ? EX_OK : EX_USAGE;
-		w.node = optarg;
 	}
 	if (argc - optind != 3)
 		return usage_error("SPACE, TYPE:NUMBER and MODE are needed");
@@ -126,8 +133,14 @@ static int demote_run(int argc, char **argv)
 		return usage_error("%s: not TYPE:NUMBER; TYPE is a number below %d or a name such "
 				   "as inode, NUMBER is decimal or 0x and hexadecimal",
 				   argv[1], GLOCK_TYPE_MAX);
-	if (!take_mode(argv[2], &w.to))
+	if (!take_mode(argv[2], &w))
 		return usage_error("%s: no such mode; try EX, DF (or CW) or SH (or PR)", argv[2]);
+	etcd = choose_etcd(lockman);
+	if (etcd > 0 && w.node)
+		return usage_error("--node: with etcd all nodes are asked; drop it");
+	if (etcd)
+		return etcd < 0 ? EX_USAGE
+				: etcd_demote(argv[0], w.what, w.type, w.number, w.wanted);
 	status = find_spaces(&s, argv[0], FIND_ONE_TO_READ);
 	if (status)
 		return status;
@@ -142,7 +155,8 @@ const struct command cmd_demote = {
     .usage = "[OPTION]... SPACE TYPE:NUMBER MODE",
     .what = "Makes nodes give up a glock that they have cached.",
     .help =
-	"  -n, --node NODE  ask only this node: a pid, a command, or both as in glock ls\n"
+	"  -n, --node NODE     ask only this node: a pid, a command, or both as in glock ls\n"
+	"      --lockman etcd  ask the nodes of all machines, as a node that wants the lock\n"
 	"\n"
 	"glock asks as if another node wanted the glock in MODE:\n"
 	"  EX           the nodes give the glock up\n"
@@ -154,7 +168,7 @@ const struct command cmd_demote = {
 	"does not wait for that.\n"
 	"\n"
 	"Exit status: 0 asked; 64 usage; 66 no such space, node or glock; 71 the system failed;\n"
-	"75 a node does not answer, or is inherited, and gives the glock up later; 77 no\n"
-	"permission.\n",
+	"75 a node does not answer, or is inherited, and gives the glock up later; with etcd also\n"
+	"if a holder has the glock; 77 no permission.\n",
     .run = demote_run,
 };

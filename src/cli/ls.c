@@ -163,12 +163,15 @@ static void list(const struct glock__find_spaces *s, bool json)
 static int ls_run(int argc, char **argv)
 {
 	struct glock__find_spaces s;
-	const char *name;
+	const char *name, *lockman;
 	bool json;
-	int status = json_and_name(argc, argv, &json, &name);
+	int status = json_and_name(argc, argv, &json, &name, &lockman), etcd;
 
 	if (status >= 0)
 		return status;
+	etcd = choose_etcd(lockman);
+	if (etcd)
+		return etcd < 0 ? EX_USAGE : etcd_ls(name, json);
 	status = find_spaces(&s, name, FIND_ALL);
 	if (status)
 		return status;
@@ -182,7 +185,8 @@ const struct command cmd_ls = {
     .usage = "[OPTION]... [SPACE]",
     .what = "Lists the lock spaces of this machine and their nodes.",
     .help =
-	"      --json   print one JSON object a line for each node\n"
+	"      --json          print one JSON object a line for each node\n"
+	"      --lockman etcd  list the spaces and nodes of all machines, by the keys of etcd\n"
 	"\n"
 	"A node is a process that uses the space. Its line has the columns:\n"
 	"  NODE      the process: its command and its pid\n"

@@ -72,18 +72,18 @@ static int rm_run(int argc, char **argv)
 			return option == 'h' ? EX_OK : EX_USAGE;
 		lockman = optarg;
 	}
-	if (lockman && !strcmp(lockman, "etcd"))
+	if (lockman && *lockman && strcmp(lockman, "local") && strcmp(lockman, "dlm") &&
+	    !is_etcd(lockman))
 		return usage_error(
-		    "etcd: glock rm does not remove a space of etcd; close it in all "
-		    "processes, then: etcdctl del --prefix /glock/SPACE/");
-	if (lockman && *lockman && strcmp(lockman, "local") && strcmp(lockman, "dlm"))
-		return usage_error(
-		    "%s: this lock manager leaves no spaces behind; try local or dlm", lockman);
+		    "%s: this lock manager leaves no spaces behind; try local, dlm or etcd",
+		    lockman);
 	if (argc == optind)
 		return usage_error("SPACE is missing");
 	for (int i = optind; i < argc; i++) {
 		bool dlm = lockman && !strcmp(lockman, "dlm");
-		int one = dlm ? leave_lockspace(argv[i]) : remove_one(argv[i]);
+		int one = dlm                ? leave_lockspace(argv[i])
+			  : is_etcd(lockman) ? etcd_rm(argv[i])
+					     : remove_one(argv[i]);
 
 		status = status ? status : one;
 	}
@@ -92,15 +92,16 @@ static int rm_run(int argc, char **argv)
 
 const struct command cmd_rm = {
     .name = "rm",
-    .usage = "[--lockman dlm] SPACE...",
+    .usage = "[--lockman dlm|etcd] SPACE...",
     .what = "Removes lock spaces that no living process uses.",
     .help =
 	"      --lockman dlm   take this machine out of the DLM's lockspace SPACE; root only\n"
+	"      --lockman etcd  remove the space SPACE from etcd\n"
 	"\n"
 	"SPACE is a name, or a path if several users have a space of that name.\n"
 	"\n"
 	"Killed processes may leave a lockspace behind, or dlm_controld may have ended before the\n"
-	"lockspace. --lockman dlm helps in both cases. GLOCK_LOCKMAN=dlm means the same.\n"
+	"lockspace. --lockman dlm helps in both cases. Without --lockman, GLOCK_LOCKMAN counts.\n"
 	"\n"
 	"Exit status: 0 done; 1 the space is in use; 64 usage; 66 no such space; 71 the system\n"
 	"failed; 77 no permission. Of several spaces the first status that is not 0 counts.\n",

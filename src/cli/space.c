@@ -53,7 +53,7 @@ static void log_message(void *arg, const char *message)
 		complain("%s", message);
 }
 
-static int status_of(int err)
+int status_of(int err)
 {
 	switch (-err) {
 	case EINVAL:

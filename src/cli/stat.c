@@ -21,7 +21,7 @@ enum file { GLOCKS, GLSTATS, SBSTATS };
 struct stat_options {
 	enum file file;
 	enum glock__text_format format;
-	const char *node;
+	const char *node, *lockman;
 	bool json, ages, histogram, hold;
 };
 
@@ -357,6 +357,7 @@ enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT, OPT_HISTOGRAM, OPT_HOLD };
 static const struct option longs[] = {
     {"node", required_argument, NULL, 'n'},
     {"json", no_argument, NULL, OPT_JSON},
+    ETCD_LONG,
     {"ages", no_argument, NULL, OPT_AGES},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"histogram", no_argument, NULL, OPT_HISTOGRAM},
@@ -405,6 +406,9 @@ static int stat_parse(struct stat_options *o, int argc, char **argv)
 		case 'n':
 			o->node = optarg;
 			break;
+		case 'l':
+			o->lockman = optarg;
+			break;
 		case OPT_JSON:
 			o->json = true;
 			break;
@@ -439,10 +443,16 @@ static int stat_run(int argc, char **argv)
 {
 	struct stat_options o = {.file = GLOCKS};
 	struct glock__find_spaces s;
-	int status = stat_parse(&o, argc, argv);
+	int status = stat_parse(&o, argc, argv), etcd;
 
 	if (status >= 0)
 		return status;
+	etcd = choose_etcd(o.lockman);
+	if (etcd > 0 && (o.file != GLOCKS || o.ages || o.hold || o.histogram))
+		return usage_error("etcd has no statistics of processes; --lockman local shows "
+				   "those of this machine");
+	if (etcd)
+		return etcd < 0 ? EX_USAGE : etcd_stat(argv[optind], o.node, o.json);
 	status = find_spaces(&s, argv[optind], FIND_ONE_TO_READ);
 	if (status)
 		return status;
@@ -463,6 +473,8 @@ const struct command cmd_stat = {
 	"      --histogram    print waits, holds and hand-overs by powers of two, for each type "
 	"and\n"
 	"                     each busy glock\n"
+	"      --lockman etcd show who has each lock and waits for it, on all machines, by the\n"
+	"                     keys of etcd; only -n and --json go with this\n"
 	"      --format LINUX print letters of flags as Linux 6.1 (default), 6.18 or 7.0\n"
 	"\n"
 	"  glocks             of each glock: state, flags, holders and waiters (default)\n"

@@ -242,7 +242,7 @@ static int who_run(int argc, char **argv)
 	struct who w = {.say = complain};
 	const char *path;
 	bool json;
-	int status = json_and_name(argc, argv, &json, &path);
+	int status = json_and_name(argc, argv, &json, &path, NULL);
 
 	if (status >= 0)
 		return status;

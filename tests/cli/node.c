@@ -220,7 +220,6 @@ int main(int argc, char **argv)
 	    .size = sizeof(options),
 	    .types = types,
 	    .n_types = 2,
-	    .lockman = "local",
 	};
 	char line[256];
 	int err = argc < 2 ? -EINVAL : glock_space_open(argv[1], &options, &space);

@@ -34,7 +34,7 @@ offers 'shop' run s
 offers 'shop' run -x -w 5 s
 offers 'shop' run -n s
 offers '--shared' run --s
-offers '--help barn shop' rm ''
+offers '--help --lockman barn shop' rm ''
 offers 'dlm etcd local none' run --lockman ''
 offers '6.1 6.18 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
@@ -54,7 +54,7 @@ offers 'DF EX SH' demote shop 2:5 ''
 		others+=($!)
 		read -r _ <.up && rm .up
 	done
-	offers "--help \\\$\\(\\>.ran\\) \\* \\\`\\>.ran\\\` barn shop two\\ words" rm ''
+	offers "--help --lockman \\\$\\(\\>.ran\\) \\* \\\`\\>.ran\\\` barn shop two\\ words" rm ''
 	offers "\\\$\\(\\>.ran\\)" run '$'
 	offers 'two\ words' stat two
 	offers 'two\ words' stat 'two\ w'

@@ -235,7 +235,7 @@ static void etcd_leave_but(struct glock__lockman *lm)
 	(void)lm;
 }
 
-static void etcd_free(struct glock__lockman *lm)
+void glock__etcd_free(struct glock__lockman *lm)
 {
 	struct etcd *e = (struct etcd *)lm;
 
@@ -269,7 +269,7 @@ static const struct glock__lm_ops etcd_ops = {
     .sure = etcd_sure,
     .leave = etcd_leave,
     .leave_but = etcd_leave_but,
-    .free = etcd_free,
+    .free = glock__etcd_free,
     .start = etcd_start,
     .nodes = glock__etcd_nodes,
     .in_the_way = etcd_in_the_way,
@@ -279,7 +279,7 @@ static const struct glock__lm_ops etcd_ops = {
 static const struct glock__lm_files etcd_files = {.file = etcd_file};
 
 /* PREFIX/SPACE/, where a slash in the name of a space does not begin another key. */
-static int make_base(struct etcd *e)
+int glock__etcd_make_base(struct etcd *e)
 {
 	int n = snprintf(e->base, sizeof(e->base), "%s/", e->config.prefix);
 
@@ -314,21 +314,27 @@ static void init(struct etcd *e, const struct glock__etcd_options *o)
 	pthread_condattr_destroy(&monotonic);
 }
 
-enum { JOINS = 8, JOIN_US = 50000 };
+enum { TRIES = 8, AGAIN_US = 50000 };
+
+bool glock__etcd_again(const struct etcd *e, int err, unsigned int *tries)
+{
+	if (err != -EAGAIN || ++*tries >= TRIES * e->config.n)
+		return false;
+	usleep(AGAIN_US);
+	return true;
+}
 
 static int join_first(struct etcd *e)
 {
 	struct glock__etcd_conn c;
 	int err = glock__etcd_connect(&c, &e->config, (unsigned int)getpid());
+	unsigned int tries = 0;
 
 	if (err)
 		return err;
-	/* Members may be down, or elect a leader. */
-	for (unsigned int i = 0; i < JOINS * e->config.n && (!i || err == -EAGAIN); i++) {
-		if (i)
-			usleep(JOIN_US);
+	do
 		err = glock__etcd_join(e, &c);
-	}
+	while (glock__etcd_again(e, err, &tries));
 	if (err == -EAGAIN)
 		err = -ENETUNREACH;
 	if (err)
@@ -340,10 +346,7 @@ static int join_first(struct etcd *e)
 	return err;
 }
 
-__attribute__((visibility("default"))) const char glock__etcd_version[] = GLOCK__VERSION_TEXT;
-
-__attribute__((visibility("default"))) int glock__etcd_open(const struct glock__etcd_options *o,
-							    struct glock__lockman **lm)
+int glock__etcd_prepare_space(const struct glock__etcd_options *o, struct etcd **out)
 {
 	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 	struct etcd *e = calloc(1, sizeof(*e));
@@ -365,13 +368,28 @@ __attribute__((visibility("default"))) int glock__etcd_open(const struct glock__
 			glock__etcd_say(e, "space %s: %s", e->name, why);
 	}
 	if (!err)
-		err = make_base(e);
-	if (!err)
-		err = join_first(e);
-	if (err) {
-		etcd_free(&e->lm);
+		err = glock__etcd_make_base(e);
+	if (err)
+		glock__etcd_free(&e->lm);
+	else
+		*out = e;
+	return err;
+}
+
+__attribute__((visibility("default"))) const char glock__etcd_version[] = GLOCK__VERSION_TEXT;
+
+__attribute__((visibility("default"))) int glock__etcd_open(const struct glock__etcd_options *o,
+							    struct glock__lockman **lm)
+{
+	struct etcd *e;
+	int err = glock__etcd_prepare_space(o, &e);
+
+	if (err)
 		return err;
-	}
-	*lm = &e->lm;
-	return 0;
+	err = join_first(e);
+	if (err)
+		glock__etcd_free(&e->lm);
+	else
+		*lm = &e->lm;
+	return err;
 }

@@ -23,9 +23,35 @@ struct glock__etcd_options {
  */
 int glock__etcd_new(const struct glock__etcd_options *o, struct glock__lockman **lm);
 
-/* The plug-in exports these two. The versions of library and plug-in have to be the same. */
+/* A node of a space, or its part in a lock, as the keys of etcd tell. */
+struct glock__etcd_part {
+	const char *space;
+	uint64_t node;
+	pid_t pid; /* 0: the node is dead, and another node is to take its locks */
+	char host[64], command[16];
+	bool is_lock; /* false: the node itself, which comes before all its locks */
+	uint32_t type;
+	uint64_t number;
+	int granted, wanted; /* GLOCK__IV: the node waits for nothing */
+};
+
+/*
+ * Tells of all nodes and locks of a space, without joining it. An empty name means all spaces.
+ * Returns as glock__etcd_new().
+ */
+int glock__etcd_look(const struct glock__etcd_options *o,
+		     void (*tell)(void *arg, const struct glock__etcd_part *part), void *arg);
+/*
+ * Removes a space that has no node. -EBUSY: it has one; -ENOENT: there is no such space. If there
+ * are dead nodes, this takes some seconds, because a dead node may still rely on its locks.
+ */
+int glock__etcd_remove(const struct glock__etcd_options *o);
+
+/* The plug-in exports the functions, and its version, which has to be that of the library. */
 #define GLOCK__ETCD_PLUGIN "libglock-etcd.so"
 #define GLOCK__ETCD_VERSION "glock__etcd_version"
 #define GLOCK__ETCD_OPEN "glock__etcd_open"
+#define GLOCK__ETCD_LOOK_FN "glock__etcd_look_from_outside"
+#define GLOCK__ETCD_REMOVE "glock__etcd_remove_space"
 
 #endif

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { NS_PER_MS = 1000000, PAGE = 200, TRIES = 20, KEPT = 1024, REAPED = 64 };
+enum { NS_PER_MS = 1000000, TRIES = 20, KEPT = 1024, REAPED = 64 };
 
 /* ---- who is dead ---- */
 
@@ -286,13 +286,10 @@ static int reap_slots(struct etcd *e, struct glock__etcd_conn *c, struct job *jo
 	return 0;
 }
 
-/* Takes one page of locks. Returns the number of its keys, and stores the first key behind it. */
-static int reap_page(struct etcd *e, struct glock__etcd_conn *c, struct job *jobs,
-		     struct glock__text *from)
+int glock__etcd_page(struct etcd *e, struct glock__etcd_conn *c, struct glock__text *from,
+		     void (*take)(void *arg, struct slot *s), void *arg)
 {
-	struct slot *slots = calloc(PAGE, sizeof(*slots));
 	struct glock__text t = {0};
-	unsigned int n = 0;
 	char end[KEY_MAX];
 	json_t *answer = NULL;
 	const json_t *kvs, *kv;
@@ -305,7 +302,7 @@ static int reap_page(struct etcd *e, struct glock__etcd_conn *c, struct job *job
 	glock__text_add(&t, ",", 1);
 	glock__text_bytes(&t, "range_end", end, strlen(end));
 	glock__text_printf(&t, "}}]}");
-	if (slots && !t.failed)
+	if (!t.failed)
 		err = glock__etcd_ask(e, c, t.s, &answer);
 	kvs =
 	    json_object_get(json_object_get(json_array_get(json_object_get(answer, "responses"), 0),
@@ -313,7 +310,7 @@ static int reap_page(struct etcd *e, struct glock__etcd_conn *c, struct job *job
 			    "kvs");
 	json_array_foreach(kvs, i, kv)
 	{
-		struct slot *s = &slots[n];
+		struct slot s = {0};
 		size_t len;
 		unsigned char *key = glock__json_bytes(kv, "key", &len);
 
@@ -322,23 +319,51 @@ static int reap_page(struct etcd *e, struct glock__etcd_conn *c, struct job *job
 		if (key)
 			glock__text_add(from, (const char *)key, len);
 		glock__text_add(from, "", 1); /* the key behind it: with one byte more, a zero */
-		if (key && lock_of_key(e, key, len, s)) {
-			s->known = glock__json_bytes(kv, "value", &s->known_len);
-			s->revision = glock__json_number(kv, "mod_revision");
-			if (s->known && has_ripe(e, s))
-				n++;
-			else
-				free(s->known);
+		if (key && lock_of_key(e, key, len, &s)) {
+			s.known = glock__json_bytes(kv, "value", &s.known_len);
+			s.revision = glock__json_number(kv, "mod_revision");
+			if (s.known)
+				take(arg, &s);
 		}
 		free(key);
 	}
-	if (!err)
-		err = reap_slots(e, c, jobs, slots, n);
-	while (n)
-		free(slots[--n].known);
-	free(slots);
 	glock__text_free(&t);
 	json_decref(answer);
+	return err ? err : keys;
+}
+
+/* The locks of a page that the dead have. */
+struct page {
+	struct etcd *e;
+	unsigned int n;
+	struct slot s[PAGE];
+};
+
+static void keep_ripe(void *arg, struct slot *s)
+{
+	struct page *page = arg;
+
+	if (has_ripe(page->e, s))
+		page->s[page->n++] = *s;
+	else
+		free(s->known);
+}
+
+/* Takes one page of locks. Returns as glock__etcd_page(). */
+static int reap_page(struct etcd *e, struct glock__etcd_conn *c, struct job *jobs,
+		     struct glock__text *from)
+{
+	struct page *page = calloc(1, sizeof(*page));
+	int keys = -ENOMEM, err = 0;
+
+	if (page) {
+		page->e = e;
+		keys = glock__etcd_page(e, c, from, keep_ripe, page);
+		err = reap_slots(e, c, jobs, page->s, page->n);
+		while (page->n)
+			free(page->s[--page->n].known);
+	}
+	free(page);
 	return err ? err : keys;
 }
 

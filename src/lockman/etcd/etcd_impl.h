@@ -43,6 +43,7 @@ enum {
 	LEASE_S = 5,
 	GATE_MS = 4000,
 	REAP_MS = 4200,
+	PAGE = 200,
 	CONFIRM_MS = 1000, /* between two confirmations */
 	CALL_MS = 500,     /* after which the next endpoint is asked */
 	BATCH = 32,        /* locks of one transaction */
@@ -156,6 +157,16 @@ struct etcd {
 	unsigned int n_threads;
 };
 
+/* ---- etcd.c ---- */
+
+/* Sets the beginning of the keys of the space e->name. */
+int glock__etcd_make_base(struct etcd *e);
+/* Makes all but the node. */
+int glock__etcd_prepare_space(const struct glock__etcd_options *o, struct etcd **e);
+void glock__etcd_free(struct glock__lockman *lm);
+/* Tells whether to try again, after a moment: members may be down, or elect a leader. */
+bool glock__etcd_again(const struct etcd *e, int err, unsigned int *tries);
+
 /* ---- etcd_use.c ---- */
 
 __attribute__((format(printf, 2, 3))) void glock__etcd_say(const struct etcd *e, const char *fmt,
@@ -252,6 +263,19 @@ struct look {
 	uint32_t n_members, n_inboxes;
 	int64_t own_inbox; /* the revision of the own inbox */
 };
+
+/*
+ * Reads them. Stores the revision at which the own node key was made; 0: there is none. The caller
+ * frees what the look has. As glock__etcd_call(), and -ESTALE.
+ */
+int glock__etcd_look_at_nodes(struct etcd *e, struct glock__etcd_conn *c, struct look *look,
+			      int64_t *created);
+/*
+ * Reads one page of the locks, from that key on, and stores the first key behind it. Returns the
+ * number of its keys, or an error as above. The function frees the slot's `known`.
+ */
+int glock__etcd_page(struct etcd *e, struct glock__etcd_conn *c, struct glock__text *from,
+		     void (*take)(void *arg, struct slot *s), void *arg);
 
 /*
  * Compares the members with those before, and takes them from the look. first: deaths are no news.

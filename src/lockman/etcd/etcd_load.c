@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef int open_fn(const struct glock__etcd_options *o, struct glock__lockman **lm);
-
 static void load_say(const struct glock__etcd_options *o, const char *what, const char *why)
 {
 	char text[512];
@@ -35,12 +33,11 @@ static void *load_plugin(void)
 	return plugin;
 }
 
-int glock__etcd_new(const struct glock__etcd_options *o, struct glock__lockman **lm)
+/* Stores the function of the plug-in. */
+static int load_function(const struct glock__etcd_options *o, const char *name, void *fn)
 {
-	void *plugin = load_plugin();
+	void *plugin = load_plugin(), *at;
 	const char *version;
-	open_fn *open = NULL;
-	void *at;
 
 	if (!plugin) {
 		load_say(o, "the plug-in is missing; install the package libglock-etcd", dlerror());
@@ -52,7 +49,33 @@ int glock__etcd_new(const struct glock__etcd_options *o, struct glock__lockman *
 			 version ? version : "unknown");
 		return -ENOPKG;
 	}
-	at = dlsym(plugin, GLOCK__ETCD_OPEN);
-	memcpy(&open, &at, sizeof(open));
-	return open ? open(o, lm) : -ENOPKG;
+	at = dlsym(plugin, name);
+	memcpy(fn, &at, sizeof(at));
+	return at ? 0 : -ENOPKG;
+}
+
+int glock__etcd_new(const struct glock__etcd_options *o, struct glock__lockman **lm)
+{
+	int (*open)(const struct glock__etcd_options *, struct glock__lockman **);
+	int err = load_function(o, GLOCK__ETCD_OPEN, &open);
+
+	return err ? err : open(o, lm);
+}
+
+int glock__etcd_look(const struct glock__etcd_options *o,
+		     void (*tell)(void *arg, const struct glock__etcd_part *part), void *arg)
+{
+	int (*look)(const struct glock__etcd_options *,
+		    void (*)(void *, const struct glock__etcd_part *), void *);
+	int err = load_function(o, GLOCK__ETCD_LOOK_FN, &look);
+
+	return err ? err : look(o, tell, arg);
+}
+
+int glock__etcd_remove(const struct glock__etcd_options *o)
+{
+	int (*remove)(const struct glock__etcd_options *);
+	int err = load_function(o, GLOCK__ETCD_REMOVE, &remove);
+
+	return err ? err : remove(o);
 }

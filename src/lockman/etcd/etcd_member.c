@@ -165,16 +165,10 @@ static bool watch_is_behind(struct etcd *e, const struct look *look)
 	return behind;
 }
 
-/*
- * Reads the node keys. Returns 0 if the own key is there, -ENODEV if it is gone. Grants are blocked
- * for recover before the gate opens. By rule 3 of etcd_impl.h this is before any lock of the dead
- * node can be granted.
- */
-static int confirm(struct etcd *e, struct glock__etcd_conn *c)
+int glock__etcd_look_at_nodes(struct etcd *e, struct glock__etcd_conn *c, struct look *look,
+			      int64_t *created)
 {
-	int64_t sent = glock__etcd_now(), created = 0;
 	struct glock__text t = {0};
-	struct look look = {0};
 	json_t *answer = NULL;
 	int err;
 
@@ -186,8 +180,22 @@ static int confirm(struct etcd *e, struct glock__etcd_conn *c)
 	err = t.failed ? -ENOMEM : glock__etcd_ask(e, c, t.s, &answer);
 	glock__text_free(&t);
 	if (!err)
-		err = take_look(e, answer, &look, &created);
+		err = take_look(e, answer, look, created);
 	json_decref(answer);
+	return err;
+}
+
+/*
+ * Reads the node keys. Returns 0 if the own key is there, -ENODEV if it is gone. Grants are blocked
+ * for recover before the gate opens. By rule 3 of etcd_impl.h this is before any lock of the dead
+ * node can be granted.
+ */
+static int confirm(struct etcd *e, struct glock__etcd_conn *c)
+{
+	int64_t sent = glock__etcd_now(), created = 0;
+	struct look look = {0};
+	int err = glock__etcd_look_at_nodes(e, c, &look, &created);
+
 	if (!err && created != e->created)
 		err = -ENODEV;
 	pthread_mutex_lock(&e->lock);
