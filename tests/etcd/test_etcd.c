@@ -183,7 +183,7 @@ static pid_t etcd_pid(void)
 	int pid = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/pid", getenv("ETCD_DIR"));
+	snprintf(path, sizeof(path), "%s/pid1", getenv("ETCD_DIR"));
 	f = fopen(path, "re");
 	CHECK(f && fscanf(f, "%d", &pid) == 1 && pid > 1);
 	fclose(f);
