@@ -88,7 +88,7 @@ static void ended_wait_counted_once(void **state)
 }
 
 /*
- * The wait is seen at t0 and t1, and is gone at the next sample with 16 requests more. q = (7/8)^8
+ * The wait is seen at t0 and t1, and is gone at the next sample with 14 requests more. q = (7/8)^8
  * = 0.34361. By the mean, 8 of these requests took `total` seconds together: 1 ms x 0.34361 + total
  * / 8 x 0.65639. Returns the seconds of the last frame.
  */
@@ -105,7 +105,7 @@ static double ended_among_many(struct scene *s, double total, int waiters, bool 
 		if (away)
 			continue;
 		scene_clock(s, t, "node1");
-		scene_stats(s, t, "node1", 2, 0x200, gone ? mean : 1000000, gone ? 116 : 100,
+		scene_stats(s, t, "node1", 2, 0x200, gone ? mean : 1000000, gone ? 114 : 100,
 			    gone ? 516 : 500);
 		scene_glock(s, t, "node1", 2, 0x200, gone ? "SH" : "UN", gone ? NULL : "AW", "SH",
 			    77, "hotload");

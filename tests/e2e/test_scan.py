@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import tap
@@ -51,7 +52,9 @@ def test_many_files_make_a_banner(folder):
     # the file for which the process still waits is one, too
     assert f"lab:fs1: node1 asked once for each of {FILES} files" in found[0] or \
         f"lab:fs1: node1 asked once for each of {FILES + 1} files" in found[0], found
-    assert "took ~7.00 s in sum" in found[0] or "took ~7.05 s in sum" in found[0], found
+    # 50 ms for each; a process that waits for a file while a sample is taken adds some
+    took = float(re.search(r"took ~([0-9.]+) s in sum", found[0])[1])
+    assert 7 <= took < 7.5, found
     assert "because node2 had files there in EX" in found[0], found
 
 

@@ -2,9 +2,7 @@
 /*
  * scan.c - a banner about a process that asks once for each of many files, as `ls -l` and backups.
  *
- * Each file costs little, so that no row is hot, and all together cost much. GFS2 makes a glock for
- * each file. Its mean is that of the node's last requests, which are those of the scan, so the sum
- * of many such means tells the time. OCFS2 counts the time itself.
+ * Each file costs little, so that no row is hot, and all together cost much.
  */
 #include "advice.h"
 
@@ -27,15 +25,13 @@ struct scan {
 	const struct holder *process;  /* that waits for one of them, or NULL */
 };
 
-/* Returns whether the node asked once for a file, to read. Sets the seconds that this took. */
+/* Returns whether the node asked once for a file, to read. */
 static bool asked_once(const struct model *m, uint32_t space, const struct lock *lock,
-		       const struct change *c, double *lost_s)
+		       const struct change *c)
 {
 	bool gfs2 = m->spaces[space].fs == FS_GFS2;
 	uint64_t asked = gfs2 ? c->requests : c->acquired;
 
-	*lost_s =
-	    c->lost_s > 0 || !gfs2 ? c->lost_s : max_s(1e-9 * (double)lock->now.gfs2.srttb, 0);
 	return lock->id.type == (gfs2 ? GFS2_INODE : 'M') && m->spaces[space].fs != FS_GLOCK &&
 	       asked && asked <= ASKED_MOST && c->read && !c->wrote;
 }
@@ -52,17 +48,17 @@ static void find_process(struct scan *s, const struct node_space *ns, const stru
 static void add_files(struct scan *s, const struct model *m)
 {
 	const struct node_space *ns = m->nodes[s->node].spaces[s->space];
-	double lost_s;
 
 	for (uint32_t i = 0; i < ns->table.n_active; i++) {
 		const struct lock *lock = table_lock(&ns->table, ns->table.active[i].lock);
+		const struct change *c = &ns->table.active[i].change;
 
-		if (!asked_once(m, s->space, lock, &ns->table.active[i].change, &lost_s))
+		if (!asked_once(m, s->space, lock, c))
 			continue;
 		if (s->files < LOOKED_AT)
 			s->ids[s->files] = lock->id;
 		s->files++;
-		s->lost_s += min_s(lost_s, m->nodes[s->node].frame_s);
+		s->lost_s += c->lost_s;
 		if (m->spaces[s->space].fs == FS_GFS2)
 			find_process(s, ns, lock);
 	}

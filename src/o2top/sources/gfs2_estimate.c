@@ -10,23 +10,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-	TRUSTED_REQUESTS = 8,  /* below this, srttb is mostly inherited from other glocks */
-	FORGOTTEN_AFTER = 128, /* after so many requests, nothing inherited is left */
-};
+enum { OWN_AFTER = 16 }; /* after so many requests, most of the mean is the glock's own */
+
+/*
+ * Returns how many of a glock's requests took the lock, and could wait. The others gave the lock
+ * up. A node that takes SH and then EX waits twice before it gives. In traces of seven loads 54 to
+ * 61 % of a busy glock's requests took.
+ */
+static double taking(uint64_t requests)
+{
+	return requests > 1 ? (double)requests * 4 / 7 : 1;
+}
 
 bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,
 		   double *mean_s)
 {
 	uint64_t requests = now->dcount - (before ? before->dcount : 0);
-	double n = requests > 2 ? (double)requests / 2 : 1, kept = pow(7.0 / 8.0, n),
-	       mean = (double)now->srttb;
+	double n = taking(requests), kept = pow(7.0 / 8.0, n), mean = (double)now->srttb;
 
-	if (!requests || now->dcount < TRUSTED_REQUESTS || now->srttb < 0)
+	if (!requests || now->srttb < 0 || (!before && now->dcount < OWN_AFTER))
 		return false;
 	if (before && before->srttb == now->srttb && before->srttvarb == now->srttvarb)
-		return false;
-	if (!before && now->dcount < FORGOTTEN_AFTER)
 		return false;
 	if (before)
 		mean = ((double)now->srttb - (double)before->srttb * kept) / (1 - kept);
@@ -198,6 +202,29 @@ static void raise_one(struct source_sample *t, const struct queue_seen *seen, do
 	c->queued = s.most;
 }
 
+/*
+ * Estimates the time of inodes whose glock is new and was asked for in SH alone, as a scan of a
+ * directory asks for each file. Such a glock has the mean of the node's last requests, which were
+ * of its kind. The mean tells nothing of a file that the node made itself, in EX and at once.
+ */
+static void estimate_new(struct source_sample *t)
+{
+	const struct table *table = &t->ns->table;
+
+	for (uint32_t i = 0; i < table->n_active; i++) {
+		const struct lock *lock = table_lock(table, table->active[i].lock);
+		const struct gfs2_shot *s = &lock->now.gfs2;
+		struct change *c = &table->active[i].change;
+		double total_s = 1e-9 * (double)s->srttb * taking(s->dcount);
+
+		if (lock->id.type != GFS2_INODE || !s->dcount || c->requests != s->dcount ||
+		    c->lost_s > 0 || total_s <= 0 || s->sh_seen != t->sample || s->ex_seen)
+			continue;
+		change_add_lost(c, min_s(total_s, t->whole_s), share_of_frame(t, t->whole_s));
+		c->estimated_s = c->lost_s;
+	}
+}
+
 void gfs2_raise_estimates(struct source_sample *t)
 {
 	struct queues *q = &t->ns->queues;
@@ -205,6 +232,7 @@ void gfs2_raise_estimates(struct source_sample *t)
 
 	if (t->first || t->whole_s <= 0)
 		return;
+	estimate_new(t);
 	remember(t, q->reads++ % FLOCK_WINDOW);
 	for (size_t i = 0; i < q->n; i++) {
 		struct queue_sums s = sums_of(&q->list[i]);

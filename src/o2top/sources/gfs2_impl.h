@@ -51,7 +51,7 @@ struct gfs2_mean {
  *
  *   x + (a - x) q, where q = (7/8)^n.
  *
- * About every second request takes the lock and blocks; the others give the lock up. If the mean
+ * About four of seven requests take the lock and block; the others give the lock up. If the mean
  * moved at all, at least one request blocked. The estimate is not dcnt x srttb, because that counts
  * the requests that give up as waits, too.
  */
