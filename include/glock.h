@@ -86,8 +86,8 @@
  *
  *   Fencing. A node that stands still for long and then goes on may believe that it still holds
  *   locks, which other nodes may have taken over. No lock service can prevent this. If such a node
- *   must not write to a storage, the storage has to refuse the write. glock_valid() tells only what
- *   the node itself knows.
+ *   must not write to a storage, the storage has to refuse the write, by the number that
+ *   glock_token() stores. glock_valid() tells only what the node itself knows.
  *
  *   Holders are never revoked. A demand of another node waits until all holders of this node have
  *   let go. A holder that keeps a glock for long stops other nodes for as long.

@@ -138,6 +138,7 @@ static void forked(void)
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
 		     -ECHILD);
 		SAME(glock_dispatch(space), -ECHILD);
+		SAME(glock_space_fd(space), -ECHILD);
 		SAME(glock_space_close(space), -ECHILD);
 		CHECK(glock_shrink(space, 10) == 0);
 		glock_put(gl);

@@ -76,7 +76,7 @@ int glock_dispatch(struct glock_space *space)
 
 int glock_space_fd(struct glock_space *space)
 {
-	return space->work.fd;
+	return space->generation == glock__generation() ? space->work.fd : -ECHILD;
 }
 
 /* ---- waiting ---- */
