@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum {
-	BURST = 32,
+	BURST = 100,
 	MOVE_NS = 10000000,    /* between moves of marks by readers */
 	WAIT_NS = 5000000,     /* between waits for marks that other processes have cached */
 	STUCK_NS = 1000000000, /* without a wait after a process did not answer */
@@ -121,30 +121,38 @@ static bool may_again(_Atomic int64_t *at, int64_t now, int64_t ns)
 }
 
 /*
- * Has other processes give a cached mark back. Returns whether the holder has the glock. A commit
- * with a checkpoint does not always wait for that, because the next commit has one as well. A
- * checkpoint that keeps writers out does.
+ * Returns whether to wait for processes that have marks cached. A commit with a checkpoint does not
+ * always wait, because the next commit has one as well. A checkpoint that keeps writers out does.
  */
-static bool revoke(struct connection *c, unsigned int mark, struct glock_holder *gh)
+static bool may_wait(const struct connection *c)
 {
 	const unsigned int both = 1u << WAL_WRITE | 1u << WAL_CKPT;
 	struct wal_index *w = &c->db->wal;
 	int64_t now = level_now();
-	bool waits = now >= atomic_load(&w->stuck_until) &&
-		     ((c->has_alone & both) == both || may_again(&w->waits_at, now, WAIT_NS));
+
+	return now >= atomic_load(&w->stuck_until) &&
+	       ((c->has_alone & both) == both || may_again(&w->waits_at, now, WAIT_NS));
+}
+
+/* Has other processes give a cached mark back. Returns whether the holder has the glock. */
+static bool revoke(struct connection *c, unsigned int mark, struct glock_holder *gh, bool *waits)
+{
+	struct wal_index *w = &c->db->wal;
 	int err;
 
-	if (!waits && now < atomic_load(&w->asks_at))
+	if (!*waits && level_now() < atomic_load(&w->asks_at))
 		return false;
 	glock_holder_init(gh, w->marks[mark], GLOCK_EX,
-			  (waits ? GLOCK_TRY : GLOCK_TRY_1CB) | GLOCK_NOCACHE | GLOCK_NOPID);
+			  (*waits ? GLOCK_TRY : GLOCK_TRY_1CB) | GLOCK_NOCACHE | GLOCK_NOPID);
 	err = glock_nq(gh);
 	if (!err)
 		wal_leave_byte(c->db, mark);
-	else if (!waits)
-		atomic_store(&w->asks_at, now + ASK_NS);
-	else if (err == -EAGAIN)
-		atomic_store(&w->stuck_until, now + STUCK_NS);
+	else if (!*waits)
+		atomic_store(&w->asks_at, level_now() + ASK_NS);
+	else if (err == -EAGAIN) {
+		atomic_store(&w->stuck_until, level_now() + STUCK_NS);
+		*waits = false;
+	}
 	return !err;
 }
 
@@ -152,15 +160,16 @@ static bool revoke(struct connection *c, unsigned int mark, struct glock_holder 
 static int take_marks(struct connection *c, unsigned int from, unsigned int n, int flags)
 {
 	struct glock_holder gh[WAL_MARKS];
-	bool has[WAL_MARKS];
+	bool has[WAL_MARKS], waits;
 	int rc = SQLITE_BUSY;
 
 	if (!has_bytes(&c->db->wal, from, n))
 		rc = real_lock(c, WAL_MARK + (int)from, (int)n, flags);
 	if (rc != SQLITE_BUSY)
 		return rc;
+	waits = may_wait(c);
 	for (unsigned int i = 0; i < n; i++)
-		has[i] = revoke(c, from + i, &gh[i]);
+		has[i] = revoke(c, from + i, &gh[i], &waits);
 	rc = real_lock(c, WAL_MARK + (int)from, (int)n, flags);
 	for (unsigned int i = 0; i < n; i++)
 		if (has[i])

@@ -260,6 +260,29 @@ static void a_checkpoint_takes_cached_marks(void)
 	peer_end(&more);
 }
 
+/* A program that commits at times has each move of its marks at once, and no checkpoint waits. */
+static void a_checkpoint_comes_to_its_end_beside_a_transaction_that_read_the_last_commit(void)
+{
+	int frames, done;
+	sqlite3 *db, *reader;
+
+	make_wal_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	reader = open_db(APP, NULL);
+	for (int i = 1; i <= 30; i++) {
+		SAME(sql(db, UP), SQLITE_OK);
+		SAME(sql(reader, "BEGIN"), SQLITE_OK);
+		CHECK(is(reader, "SELECT n FROM t", i));
+		SAME(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &done),
+		     SQLITE_OK);
+		SAME(done, frames);
+		SAME(sql(reader, "COMMIT"), SQLITE_OK);
+	}
+	SAME(sqlite3_close(db), SQLITE_OK);
+	SAME(sqlite3_close(reader), SQLITE_OK);
+}
+
 /* A checkpoint with TRUNCATE that came to its end leaves no byte. */
 static void a_plain_checkpoint_comes_to_its_end_beside_an_idle_process(void)
 {
@@ -646,6 +669,7 @@ int main(int argc, char **argv)
 	    TEST(readers_run_beside_a_writer),
 	    TEST(a_waiting_writer_comes_to_its_turn),
 	    TEST(a_checkpoint_takes_cached_marks),
+	    TEST(a_checkpoint_comes_to_its_end_beside_a_transaction_that_read_the_last_commit),
 	    TEST(a_plain_checkpoint_comes_to_its_end_beside_an_idle_process),
 	    TEST(a_plain_checkpoint_comes_to_its_end_beside_a_busy_reader),
 	    TEST(a_plain_checkpoint_spares_the_mark_of_a_reader),
