@@ -156,7 +156,8 @@ const struct command cmd_sqlite = {
 	    "\n"
 	    "GLOCK_SQLITE_DIR names the folder of libglock_sqlite_preload.so and\n"
 	    "libglock_sqlite.so. GLOCK_SQLITE_LOG names a file for the reasons of refusals, or\n"
-	    "syslog; the default is standard error. Exit statuses: 64 wrong usage; 69 COMMAND "
+	    "syslog; the default is standard error. GLOCK_LOCKMAN is dlm or local for\n"
+	    "databases on OCFS2 and GFS2. Exit statuses: 64 wrong usage; 69 COMMAND "
 	    "cannot be executed, is\n"
 	    "static, or the libraries are missing; otherwise that of COMMAND.\n",
     .run = sqlite_run};

@@ -292,6 +292,11 @@ bool open_to_bytes(struct connection *c);
 
 /* Tells whether the file may be used. Stores the reason for VERDICT_DEGRADE and VERDICT_REFUSE. */
 enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t size);
+/*
+ * Returns the lock manager of a file whose URI names none: that of GLOCK_LOCKMAN on OCFS2 and GFS2,
+ * otherwise NULL.
+ */
+const char *place_lockman(const char *path);
 /* Returns whether a database there may be in WAL mode, whose index is memory of one machine. */
 bool place_has_wal(const char *path, const struct parameters *p);
 /* Writes how users share a database whose folder has the setgid bit, or "". Returns buf. */

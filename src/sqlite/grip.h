@@ -11,7 +11,7 @@
  *     time `hold`. So a waiting process is overtaken for that time at most. If the connection
  *     begins nothing, the service thread ends the grip at once;
  *   - of a program without this VFS: likewise;
- *   - without any demand once the process has no transaction for 50 ms.
+ *   - without any demand, with the lease: see lease.c.
  *
  * A transaction that only reads, but began with a grip in EX, may be long. If other processes wait
  * for it, the service thread weakens the grip to SH. The connection has `reserved` meanwhile, so

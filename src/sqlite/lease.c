@@ -5,7 +5,7 @@
  * The lease stays over the ends of transactions, so that a cached read transaction makes no system
  * call. It goes in three cases:
  *   - another process takes the glock `data`;
- *   - no transaction began for 50 ms (service.c);
+ *   - two looks of 10 ms in a row saw fewer than two transactions begin (service.c);
  *   - a program without this VFS waits to write (service.c). The lease then yields: it goes with
  *     the last grip, and no new grip begins until the program is done.
  *

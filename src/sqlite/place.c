@@ -9,6 +9,7 @@
 
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -70,6 +71,16 @@ const char *place_group(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+const char *place_lockman(const char *path)
+{
+	const char *env = secure_getenv("GLOCK_LOCKMAN");
+	struct statfs buf;
+
+	return env && *env && file_system_of(statfs(path, &buf), &buf).place == PLACE_CLUSTER
+		   ? env
+		   : NULL;
+}
+
 static bool is_local(const struct parameters *p)
 {
 	return !p->lockman || strcmp(p->lockman, "local") == 0;
@@ -93,7 +104,8 @@ enum verdict place_verdict(int fd, const struct parameters *p, char *why, size_t
 		sqlite3_snprintf(
 		    (int)size, why,
 		    "the file is on OCFS2 or GFS2; give lockman=dlm, or lockman=local if no "
-		    "other node uses the database");
+		    "other node uses the database, in the URI, or as in: GLOCK_LOCKMAN=dlm glock "
+		    "sqlite COMMAND");
 		return VERDICT_REFUSE;
 	}
 	if (fs.place == PLACE_OTHER && !p->network) {

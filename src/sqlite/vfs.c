@@ -64,6 +64,7 @@ int vfs_parameters(struct parameters *p, const char *path)
 	const char *group = sqlite3_uri_parameter(path, "group");
 	const char *env = secure_getenv("GLOCK_GROUP");
 
+	lockman = lockman ? lockman : place_lockman(path);
 	*p = (struct parameters){
 	    .space = sqlite3_uri_parameter(path, "space"),
 	    .lockman = lockman,
@@ -161,6 +162,8 @@ static int open_once(struct connection *c, const char *path, int flags, int *out
 	memset(c, 0, sizeof(*c));
 	c->real = (sqlite3_file *)(c + 1);
 	rc = vfs_base->xOpen(vfs_base, path, c->real, flags, &got);
+	if (!rc)
+		rc = vfs_parameters(&p, path); /* a new file has its file system now */
 	if (!rc && is_default() && !place_has_wal(path, &p) && in_wal_mode(c->real))
 		return open_as_unix(c, path, flags, out);
 	if (!rc)

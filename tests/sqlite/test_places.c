@@ -4,6 +4,8 @@
 #include "faults.h"
 #include "rig.h"
 
+#include <stdlib.h>
+
 static struct peer plain;
 
 static bool degrades(const char *uri)
@@ -67,6 +69,29 @@ static void the_user_may_insist_on_glocks(void)
 	make_consistent();
 	faults_file_system(0x6969);
 	CHECK(!degrades(APP "&nfs=1"));
+}
+
+static void the_environment_names_the_lock_manager_of_a_cluster_file_system(void)
+{
+	sqlite3 *db;
+
+	make_consistent();
+	SAME(setenv("GLOCK_LOCKMAN", "none", 1), 0);
+	CHECK(!degrades(APP)); /* elsewhere it has no effect */
+	faults_file_system(0x01161970);
+	SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	CHECK(logged("lockman=none: give local or dlm"));
+	SAME(setenv("GLOCK_LOCKMAN", "local", 1), 0);
+	for (int i = 0; i < 2; i++) {
+		db = open_db(i ? "file:new.db?vfs=glock" : APP, NULL);
+		SAME(sql(db, "CREATE TABLE added(n)"), SQLITE_OK);
+		SAME(sqlite3_close(db), SQLITE_OK);
+	}
+	SAME(unsetenv("GLOCK_LOCKMAN"), 0);
+	SAME(try_open(&db, APP, NULL), SQLITE_CANTOPEN);
+	sqlite3_close(db);
+	CHECK(logged("as in: GLOCK_LOCKMAN=dlm glock sqlite COMMAND"));
 }
 
 static void a_file_system_of_one_machine_has_glocks(void)
@@ -143,6 +168,7 @@ int main(int argc, char **argv)
 	    TEST(the_user_may_insist_on_glocks),
 	    TEST(a_file_system_of_one_machine_has_glocks),
 	    TEST(a_cluster_file_system_needs_a_lock_manager_by_name),
+	    TEST(the_environment_names_the_lock_manager_of_a_cluster_file_system),
 	    TEST(a_file_system_of_more_machines_has_no_wal),
 	};
 
