@@ -281,6 +281,34 @@ static void another_version_is_refused(void **state)
 	assert_true(says(frame(s, 0), "the version is unknown"));
 }
 
+/* A database waits for writers, with a rollback journal and in WAL mode, which needs no WAL. */
+static void a_database_in_wal_mode(void **state)
+{
+	static const char node_file[] = "t%d/a-1/glock/sqlite-fe-0/node";
+	struct scene *s = *state;
+	char path[64];
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "a-1");
+		snprintf(path, sizeof(path), node_file, t);
+		scene_file(s, path,
+			   "N 1 77 [a-1]\n"
+			   "G 2:17 s:UN t:UN d:9 q:%d b:0 w:%d/%lld/%lld\nO at:5 P: app.db\n"
+			   "G 3:18 s:UN t:UN d:9 q:%d b:0 w:%d/%lld/%lld\nO at:5 P: app.db (WAL "
+			   "writers)\n",
+			   100 + t, t, NS(4. * t), NS(4. * t), 100 + t, t, NS(4. * t), NS(4. * t));
+	}
+	scene_json(s);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *row = json_array_get(json_object_get(frame(s, 0), "rows"), i);
+		bool wal = strstr(word(row, "path"), "WAL") != NULL;
+
+		assert_string_equal(word(row, "advice_code"), "SQLITE");
+		assert_int_equal(strstr(word(row, "advice"), "journal_mode=WAL") == NULL, wal);
+		assert_non_null(strstr(word(row, "advice"), "end long reads"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +322,7 @@ int main(void)
 	    SCENE(one_sample_of_grants),
 	    SCENE(bad_grants_are_named),
 	    SCENE(another_version_is_refused),
+	    SCENE(a_database_in_wal_mode),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -54,14 +54,22 @@ static const struct node *longest_holder(const struct model *m, const struct row
 	return found;
 }
 
+/* The VFS names the locks of WAL mode "PATH (WAL mark)" and "PATH (WAL writers)". */
+static bool in_wal_mode(const struct row *row)
+{
+	return row->path && strstr(row->path, " (WAL ");
+}
+
 void sqlite_advice(const struct model *m, const struct row *row, const char *waits, char *buf,
 		   size_t size)
 {
 	const struct node *holder = row->sum.waiting ? longest_holder(m, row) : NULL;
 
 	snprintf(buf, size,
-		 "%s for this database: make fewer and larger transactions, use WAL (PRAGMA "
-		 "journal_mode=WAL) so that readers and the writer do not wait for each other, and "
-		 "end long reads%s%s",
-		 waits, holder ? ": see " : "", holder ? holder->name : "");
+		 "%s for this database: make fewer and larger transactions, %send long reads%s%s",
+		 waits,
+		 in_wal_mode(row) ? "and "
+				  : "use WAL (PRAGMA journal_mode=WAL) so that readers and the "
+				    "writer do not wait for each other, and ",
+		 holder ? ": see " : "", holder ? holder->name : "");
 }
