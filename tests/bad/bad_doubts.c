@@ -327,8 +327,9 @@ static void nor_of_a_busy_row(void **state)
 
 /*
  * node1 was seen waiting for 30 s. That wait ended between two samples, and no file shows that any
- * of it was in this frame. node2 lost 1 s of the frame in 14 requests, of which 8 take: its mean of 1 ms moves to
- * 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2, and do not explain the row.
+ * of it was in this frame. node2 lost 1 s of the frame in 14 requests, of which 8 take: its mean of
+ * 1 ms moves to 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2, and do not
+ * explain the row.
  */
 static void an_ended_wait_outside_the_frame(void **state)
 {
