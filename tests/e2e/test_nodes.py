@@ -368,7 +368,7 @@ def test_a_node_that_cannot_trace_says_so(folder):
 
 
 def test_unprotected_files_of_several_nodes(folder):
-    """node.sh and the agent tell the fcntl locks on OCFS2, with names, and nothing else."""
+    """node.sh and the agent tell flocks and the fcntl locks on OCFS2, with names. A flock is not compared."""
     for node, mode, kind in (("node1", "paths", "WRITE"), ("node2", "agentpaths", "READ")):
         put(folder, f"{node}/proc/4242/comm", f"writer {node}\n")
         put(folder, f"{node}/proc/locks",
@@ -395,7 +395,7 @@ def test_unprotected_files_of_several_nodes(folder):
 def test_this_machine_reads_its_locks(folder):
     """A wrong range is a problem that names the file, so the collector has read it."""
     put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 9 8\n"
-        "2: FLOCK  ADVISORY  WRITE 4242 fe:10:12827 7 6\n")
+        "2: LEASE  ADVISORY  WRITE 4242 fe:10:12827 7 6\n")
     mounts = put(folder, "mountinfo", "90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n")
     done = subprocess.run([O2TOP, "--json", "--once", "--debugfs", f"{CAPTURES}/ocfs2-hot/t0/node1", "--mountinfo", mounts],
                           env={**os.environ, "O2TOP_PROC": f"{folder}/proc"}, capture_output=True, text=True, timeout=60,
@@ -407,11 +407,13 @@ def test_this_machine_reads_its_locks(folder):
 # With a sanitizer strace may not trace. The files that the agent opens do not depend on a sanitizer.
 if not os.environ.get("O2TOP_SANITIZED"):
 
-    def test_proc_locks_is_read_once_a_sample_and_only_with_ocfs2(folder):
+    def test_proc_locks_is_read_once_a_sample_and_only_with_a_cluster_file_system(folder):
         if not shutil.which("strace"):
             return "SKIP needs program strace"
-        put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 0 EOF\n")
-        for mounts, most in (("90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n", 1), ("", 0)):
+        put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 0 EOF\n"
+            "2: FLOCK  ADVISORY  READ 4242 fe:10:12827 0 EOF\n")
+        for mounts, most in (("90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n", 1),
+                             ("90 28 254:16 / /mnt/g rw - gfs2 /dev/vdb rw\n", 1), ("", 0)):
             put(folder, "proc/self/mountinfo", mounts)
             log = f"{folder}/log"
             request = "N=0123456789abcdef\nS 0 all\nS 0 all\n"
@@ -419,6 +421,8 @@ if not os.environ.get("O2TOP_SANITIZED"):
                                   env={**os.environ, "O2TOP_PROC": f"{folder}/proc", "O2TOP_DEBUGFS": f"{folder}/none"},
                                   capture_output=True, text=True, check=False, timeout=60)
             assert done.returncode == 0, done.stderr
+            assert ("FLOCK ADVISORY READ 4242 fe:10:12827" in done.stdout) == bool(mounts), done.stdout
+            assert ("POSIX ADVISORY" in done.stdout) == ("ocfs2" in mounts), done.stdout
             with open(log, encoding="utf-8", errors="replace") as f:
                 reads = sum("/proc/locks" in line for line in f)
             assert reads == 2 * most, reads

@@ -208,6 +208,25 @@ def test_a_recording_and_an_archive_have_the_list(folder):
     assert "pid 77 on the DLM's node 3 holds WR" in row(frames(f"{folder}/run")[0])["sentence"]
 
 
+def test_proc_locks_names_the_process_that_holds_a_flock(folder):
+    """A process of node3 holds a flock, and node1 waits. Only /proc/locks of node3 names the process."""
+    for load, minor, inode, says in (("flock-gfs2", 0x20, 9908, "pid 77 backup on node3 holds EX"),
+                                     ("flock-ocfs2", 0x10, 32273, "pid 77 backup on node3 holds EX (flock)")):
+        at = f"{folder}/{load}"
+        shutil.copytree(os.path.join(os.environ["O2TOP_CAPTURES"], load), at)
+        for t in ("t0", "t1"):
+            put(f"{at}/{t}/node3/gfs2/lab:fs1/condition", "id 254:32\n")  # OCFS2 has 254:16 in fs_state
+            put(f"{at}/{t}/node3/plocks", f"FLOCK ADVISORY WRITE 77 fe:{minor:x}:{inode} 0 EOF backup\n"
+                f"FLOCK ADVISORY WRITE 78 fe:99:{inode} 0 EOF other\nFLOCK ADVISORY WRITE 79 fe:{minor:x}:1 0 EOF idle\n")
+        frame = frames(at)[0]
+        assert says in row(frame, inode)["sentence"], row(frame, inode)["sentence"]
+        named = {n["name"]: [(p["pid"], p["command"], p["mode"]) for p in n["processes"] if not p["waits"]]
+                 for n in row(frame, inode)["nodes"]}
+        assert named == {"node1": [], "node3": [(77, "backup", "EX")]}, named
+        assert "node3: pid 77 backup holds EX" in run("-b", "--details", at).stdout
+        assert not frame["problems"], frame["problems"]
+
+
 def node(folder, tool):
     """The files of a node, with a program in the place of dlm_tool. Returns the command for --ssh."""
     put(f"{folder}/debug/gfs2/lab:fs1/glocks", GLOCKS)

@@ -36,7 +36,7 @@ enum file_kind {
 	FILE_NODE,        /* libglock: the text that a process publishes */
 	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
 	FILE_PATHS,       /* of the node: answers to look_up() */
-	FILE_PLOCKS,      /* of the node: fcntl locks on OCFS2, as /proc/locks prints them */
+	FILE_PLOCKS,      /* of the node: flocks and OCFS2's fcntl locks, as in /proc/locks */
 	FILE_DLM_PLOCKS,  /* fcntl locks of all nodes, as dlm_tool plocks prints them */
 	FILE_DAEMONS,     /* of the node: what corosync and dlm_controld say, in trouble only */
 	FILE_KINDS

@@ -234,6 +234,7 @@ struct demands {
 };
 
 extern const char *const holder_modes[]; /* by holder.state: "EX" */
+enum { HOLDER_EX = 1, HOLDER_SH = 3 };   /* of flock(2) */
 enum { HOLDER_WR = 5, HOLDER_RD };       /* of fcntl(2) locks */
 
 struct space {

@@ -90,6 +90,7 @@ struct source {
 	 */
 	char *(*sentence)(const struct model *m, const struct row_wait *wait, struct blocker *root);
 	uint8_t plocks;     /* the type of Locks that stand for fcntl(2) locks; 0 none */
+	uint8_t flocks;     /* the type of Locks that are flocks; 0 none */
 	bool all_are_files; /* rows that are no inode are the users' objects, too */
 };
 

@@ -337,15 +337,6 @@ static bool keep_older(struct model *m, struct plocks *now)
 	return true;
 }
 
-/* OCFS2 names no processes itself, so that the list has those of the sample before. */
-static void forget_processes(struct model *m)
-{
-	for (size_t i = 0; i < m->n_nodes; i++)
-		for (uint32_t j = 0; j < m->nodes[i].n_spaces; j++)
-			if (m->nodes[i].spaces[j] && m->spaces[j].fs == FS_OCFS2)
-				m->nodes[i].spaces[j]->holders.n = 0;
-}
-
 int dlm_plocks_read(struct model *m, struct collector *c, const struct sample *sample)
 {
 	struct plocks now = {0};
@@ -356,7 +347,6 @@ int dlm_plocks_read(struct model *m, struct collector *c, const struct sample *s
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_spaces; i++)
 		at[i] = m->spaces[i].plocks_at;
-	forget_processes(m);
 	err = plock_lists_read(m, c, sample, &now);
 	if (!err) {
 		settle(m, &now, &m->plocks, at);

@@ -4,7 +4,7 @@
  *
  * /proc/locks has "4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF", and o2top adds a name.
  * dlm_tool has "9288 WR 0-99 nodeid 1 pid 77 owner ffff8c0a rown 0 WAITING".
- * The kernel prints flocks, leases and waiters in the same file. These lines are skipped.
+ * The kernel prints leases and waiters in the same file. These lines are skipped.
  */
 #include "plocks_read.h"
 
@@ -70,7 +70,9 @@ bool plock_line_parse(struct plock_line *out, const char *line, size_t len, cons
 	if (scan_u64(&s, &number) && !scan_char(&s, ':'))
 		return false;
 	skip_blanks(&s);
-	if ((!take_word(&s, "POSIX") && !take_word(&s, "OFDLCK")) || !take_word(&s, "ADVISORY"))
+	out->flock = take_word(&s, "FLOCK");
+	if ((!out->flock && !take_word(&s, "POSIX") && !take_word(&s, "OFDLCK")) ||
+	    !take_word(&s, "ADVISORY"))
 		return false;
 	out->write = take_word(&s, "WRITE");
 	if (!out->write && !take_word(&s, "READ"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plocks_read.h - fcntl(2) locks: those of each node's kernel, and those of all nodes.
+ * plocks_read.h - fcntl(2) locks and flocks of each node's kernel, and fcntl locks of all nodes.
  *
  * OCFS2 with the stack o2cb keeps an fcntl lock to its node, so locks of several nodes protect
  * nothing. GFS2, and OCFS2 with any other stack, give them to dlm_controld.
@@ -17,6 +17,7 @@
 /* ---- plock_line.c: a line of /proc/locks: a lock on a file that a process of one node holds. */
 
 struct plock_line {
+	bool flock; /* else fcntl(2) */
 	bool write;
 	int64_t pid; /* -1: the lock belongs to an open file and not to a process */
 	unsigned device[2];
@@ -27,8 +28,8 @@ struct plock_line {
 };
 
 /*
- * Parses a line. Returns false if the line is no granted fcntl(2) lock on a file. If such a lock
- * cannot be used, sets *wrong to the reason.
+ * Parses a line. Returns false if the line is no granted flock or fcntl(2) lock on a file. If such
+ * a lock cannot be used, sets *wrong to the reason.
  */
 bool plock_line_parse(struct plock_line *out, const char *line, size_t len, const char **wrong);
 
@@ -47,8 +48,8 @@ bool dlm_plock_parse(struct dlm_plock_line *out, const char *line, size_t len, c
 /* ---- plocks_read.c. */
 
 /*
- * Reads the fcntl locks of all nodes of the model's last sample, and keeps m->unprotected. Returns
- * 0 or -ENOMEM.
+ * Reads the locks of all nodes' kernels in the model's last sample. Names the processes that hold
+ * them among the holders, and keeps m->unprotected. Returns 0 or -ENOMEM.
  */
 int plocks_read(struct model *m, struct collector *c, const struct sample *sample);
 

@@ -665,4 +665,5 @@ const struct source gfs2_source = {
     .generation = gfs2_generation,
     .sentence = gfs2_sentence,
     .plocks = GFS2_PLOCK,
+    .flocks = GFS2_FLOCK,
 };

@@ -375,4 +375,5 @@ const struct source ocfs2_source = {
     .counts_links = true,
     .sentence = ocfs2_sentence,
     .plocks = 'p',
+    .flocks = 'F',
 };

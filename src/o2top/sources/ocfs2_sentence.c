@@ -21,8 +21,15 @@ static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted,
 	*pid = 0; /* the kernel counts the holders only */
 	/* A flock is not cached, so a node that has the level is inside. */
 	if (at->lock->id.type == 'F' && ocfs2_flock_held(s) && !dlm_compatible(s->level, wanted)) {
-		words_add(w, "a process on %s holds %s (flock)", at->node->name,
-			  dlm_mode_name(s->level));
+		const struct holder *h;
+
+		if (holders_of(at->ns, at->lock, &h)) {
+			*pid = h->pid;
+			words_add(w, "pid %lld %s", (long long)h->pid, h->comm);
+		} else {
+			words_add(w, "a process");
+		}
+		words_add(w, " on %s holds %s (flock)", at->node->name, dlm_mode_name(s->level));
 		return true;
 	}
 	if (!keeps_from(s, wanted))

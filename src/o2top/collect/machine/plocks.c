@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plocks.c - copies the lines of /proc/locks that are fcntl(2) locks on OCFS2, with process names.
+ * plocks.c - copies the lines of /proc/locks that are flocks on OCFS2 and GFS2, or fcntl(2) locks
+ * on OCFS2, with process names. `dlm_tool plocks` lists the fcntl locks on GFS2.
  *
  * The number at the begin of a line is left out, because the kernel counts anew in each listing. So
  * a lock that stays is an unchanged line, which neither a connection nor a recording repeats.
@@ -15,14 +16,6 @@
 
 enum { COMM_MAX = 64 };
 
-struct copying {
-	const struct machine_roots *h;
-	const struct mounts *mounts;
-	struct buffer *out;
-	int pid; /* `comm` is the name of this process */
-	char comm[COMM_MAX];
-};
-
 static bool has_ocfs2(const struct mounts *m)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -31,18 +24,31 @@ static bool has_ocfs2(const struct mounts *m)
 	return false;
 }
 
+struct copying {
+	const struct machine_roots *h;
+	const struct mounts *mounts;
+	struct buffer *out;
+	bool ocfs2; /* one is mounted */
+	int pid;    /* `comm` is the name of this process */
+	char comm[COMM_MAX];
+};
+
 /* Takes "4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF". A waiter has "->" behind its number. */
 static void copy_line(struct copying *c, const char *line)
 {
 	char class[16], mode[16], from[32], to[32], text[192], path[PATH_MAX];
 	unsigned major, minor;
 	unsigned long long inode;
+	bool flock = strstr(line, " FLOCK ");
 	int pid, n;
 
-	if (sscanf(line, "%*[0-9]: %15s ADVISORY %15s %d %x:%x:%llu %31s %31s", class, mode, &pid,
+	/* a node may have 100,000 fcntl locks */
+	if ((!flock && !c->ocfs2) ||
+	    sscanf(line, "%*[0-9]: %15s ADVISORY %15s %d %x:%x:%llu %31s %31s", class, mode, &pid,
 		   &major, &minor, &inode, from, to) != 8 ||
-	    (strcmp(class, "POSIX") != 0 && strcmp(class, "OFDLCK") != 0) ||
-	    !mounts_of_device(c->mounts, FS_OCFS2, major, minor))
+	    (strcmp(class, "POSIX") != 0 && strcmp(class, "OFDLCK") != 0 && !flock) ||
+	    (!mounts_of_device(c->mounts, FS_OCFS2, major, minor) &&
+	     !(flock && mounts_of_device(c->mounts, FS_GFS2, major, minor))))
 		return;
 	if (pid != c->pid) {
 		c->pid = pid;
@@ -63,11 +69,13 @@ void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct
 	struct buffer all = {0};
 	char path[PATH_MAX];
 
-	if (mounts_read(&mounts, mountinfo) == 0 && has_ocfs2(&mounts) &&
+	if (mounts_read(&mounts, mountinfo) == 0 && mounts.n &&
 	    machine_place(path, "%s/locks", h->proc) && machine_read(path, 0, &all) == 0 &&
-	    buffer_add(&all, "", 1) == 0)
+	    buffer_add(&all, "", 1) == 0) {
+		c.ocfs2 = has_ocfs2(&mounts);
 		for (char *rest = all.data, *line; (line = strsep(&rest, "\n"));)
 			copy_line(&c, line);
+	}
 	free(all.data);
 	mounts_free(&mounts);
 }

@@ -120,11 +120,11 @@ void machine_flock_totals(const struct machine_roots *h, const char *table, stru
 /* Adds lines such as "withdraw 0" about a lock table. */
 void machine_condition(const struct machine_roots *h, const char *table, struct buffer *b);
 
-/* ---- plocks.c: the fcntl(2) locks of this machine's processes on OCFS2. */
+/* ---- plocks.c: flocks of this machine's processes, and their fcntl(2) locks on OCFS2. */
 
 /*
  * Adds a line "POSIX ADVISORY WRITE PID MAJOR:MINOR:INODE START END COMM" for each lock that is
- * held. The words are those of /proc/locks. Where no OCFS2 is mounted, /proc/locks is not read.
+ * held. The words are those of /proc/locks, which is read only where OCFS2 or GFS2 is mounted.
  */
 void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct buffer *b);
 

@@ -195,7 +195,7 @@ static void ids(struct agent *a)
 	free(b.data);
 }
 
-/* Tells the fcntl locks. A node without any tells nothing, and mostly that is one without OCFS2. */
+/* Tells the locks of /proc/locks. A node without any tells nothing. */
 static void plocks(struct agent *a)
 {
 	struct buffer b = {0};

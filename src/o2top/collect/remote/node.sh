@@ -53,25 +53,26 @@ mounts() {
 	begin mountinfo ''
 	while read -r line; do
 		case $line in
-		*' - ocfs2 '*)
+		*' - ocfs2 '* | *' - gfs2 '*)
 			printf '%s\n' "$line"
 			of=${line#* * }
 			of=${of%% *}
-			devices=${devices:+$devices|}$(printf '%02x:%02x' "${of%:*}" "${of#*:}")
+			of=$(printf '%02x:%02x' "${of%:*}" "${of#*:}")
+			devices=${devices:+$devices|}$of
+			case $line in *' - ocfs2 '*) ocfs2=${ocfs2:+$ocfs2|}$of ;; esac
 			;;
-		*' - gfs2 '*) printf '%s\n' "$line" ;;
 		esac
 	done <"$P/self/mountinfo"
 	end 0 ''
 }
 
-# Prints the fcntl locks on OCFS2: the line of /proc/locks without its number, and the process's
-# name. Without a mounted OCFS2 /proc/locks is not read.
+# Prints flocks on both file systems, and fcntl locks on OCFS2: the line of /proc/locks without its
+# number, and the process's name.
 plocks() {
 	[ -n "$devices" ] && [ -r "$P/locks" ] || return 0
 	begin plocks ''
-	of=
-	grep -E "^[0-9]+: (POSIX|OFDLCK) +ADVISORY .* ($devices):[0-9]+ " "$P/locks" |
+	of="FLOCK +ADVISORY .* ($devices)${ocfs2:+|(POSIX|OFDLCK) +ADVISORY .* ($ocfs2)}"
+	grep -E "^[0-9]+: ($of):[0-9]+ " "$P/locks" |
 		while read -r _ class kind mode pid file from to; do
 			if [ "$pid" != "$of" ]; then
 				of=$pid comm=
@@ -289,7 +290,7 @@ answer() {
 	if [ "$request" = P ]; then
 		paths "$first" "$what" "$spaces"
 	elif [ "$request" = S ]; then
-		devices=
+		devices= ocfs2=
 		mounts
 		ids
 		case $what in
