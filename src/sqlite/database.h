@@ -150,6 +150,7 @@ struct database {
 	_Atomic uint32_t holding;    /* those with `data`, which look at the lease (lease.c) */
 	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
 	_Atomic uint64_t demands;    /* DEMAND_ */
+	_Atomic int64_t handover;    /* mean ns until `data` came for a transaction */
 	struct wal_index wal;
 	char path[];
 };
@@ -214,6 +215,7 @@ struct connection {
 	struct glock_holder holders[REQUESTS];
 	bool busy[REQUESTS];
 	int64_t unused_since[REQUESTS]; /* granted and not claimed since; 0 not */
+	_Atomic bool lapsed;            /* did not claim `reserved`, and did not sleep since */
 	bool waited[REQUESTS]; /* for as long as an owner needs that runs; only its thread */
 
 	/* In WAL mode: see wal.h. */

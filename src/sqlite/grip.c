@@ -113,9 +113,15 @@ static int have_lease(struct connection *c)
 	return rc;
 }
 
+static void note_handover(struct database *db, int64_t ns)
+{
+	atomic_store(&db->handover, (atomic_load(&db->handover) * 3 + ns) / 4);
+}
+
 int grip_take(struct connection *c)
 {
 	struct database *db = c->db;
+	int64_t since;
 	int rc;
 
 	grip_drop(c); /* a grip whose lock was lost */
@@ -126,9 +132,11 @@ int grip_take(struct connection *c)
 	if (!c->queued[REQUEST_RESERVED])
 		demands_note(c);
 	grips_make_room(db, c, GLOCK_SH);
+	since = level_now();
 	rc = request_glock(c, REQUEST_DATA, GLOCK_SH, BYTE_PENDING,
 			   atomic_load(&db->pending) ? 0 : PATIENCE_NS);
 	if (!rc) {
+		note_handover(db, level_now() - since);
 		rc = have_lease(c);
 		/* A writer may have PENDING without the lock: see level_give_back(). */
 		if (!rc && atomic_load(&db->pending)) {

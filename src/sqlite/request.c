@@ -9,7 +9,9 @@
  * finds the lock granted. So waiting connections form a queue.
  *
  * A program may have a busy handler of its own, or none, and never call xSleep. So the service
- * thread gives back a grant that no connection claims within some milliseconds.
+ * thread gives back a grant that no connection claims. For `reserved` it waits for four hand-overs,
+ * because SQLite takes SHARED first, which another node may have. A connection that let `reserved`
+ * lapse stands in no queue for it until the connection sleeps.
  */
 #include "bytes.h"
 #include "grip.h"
@@ -22,9 +24,10 @@
 enum {
 	LOOK_FIRST_NS = 30000,  /* until the first look whether the lock is in use */
 	LOOK_NS = 1000000,      /* between later looks */
-	UNUSED_NS = 2000000,    /* for a connection to claim its grant */
+	UNUSED_NS = 2000000,    /* for a connection to claim its grant, at least */
+	HAND_OVERS = 4,         /* the same for `reserved`, as measured */
 	QUEUE_NS = 100000000,   /* in the queue for WRITE, until a writer tries out of its turn */
-	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX */
+	RETURN_NS = 2000000000, /* for SH beside `reserved`: no process has or gets EX; at most */
 };
 
 /* The request that this thread left in the queue, and the connection for which it slept last. */
@@ -193,7 +196,7 @@ bool level_sleep(int64_t us)
 	if (slept) {
 		int64_t until = level_now() + us * 1000;
 		int err = glock_wait(&c->holders[r], until, 0);
-		bool queued = err != -ECANCELED;
+		bool queued = !err || err == -ETIMEDOUT;
 
 		if (!queued)
 			glock_dq(&c->holders[r]);
@@ -201,7 +204,9 @@ bool level_sleep(int64_t us)
 			wal_await_write(c->db, until);
 		request_leave(c, r, queued);
 		left.slept = c->id;
+		slept = queued || err == -ECANCELED; /* a lost space cuts no timeout short */
 	}
+	atomic_store(&c->lapsed, false);
 	connection_unpin(c);
 	return slept;
 }
@@ -218,6 +223,14 @@ bool request_retried_too_early(struct connection *c)
 	return true;
 }
 
+/* Returns for how long a grant waits for its connection, which takes SHARED before `reserved`. */
+static int64_t claim_ns(const struct database *db, enum request r)
+{
+	int64_t ns = r == REQUEST_RESERVED ? HAND_OVERS * atomic_load(&db->handover) : 0;
+
+	return ns < UNUSED_NS ? UNUSED_NS : ns < RETURN_NS ? ns : RETURN_NS;
+}
+
 /* The database's mutex is held. Returns whether the request stays in the queue. */
 static bool give_back(struct connection *c, enum request r, int64_t now)
 {
@@ -227,8 +240,10 @@ static bool give_back(struct connection *c, enum request r, int64_t now)
 		return true;
 	if (!c->unused_since[r])
 		c->unused_since[r] = now;
-	if (now - c->unused_since[r] < UNUSED_NS)
+	if (now - c->unused_since[r] < claim_ns(c->db, r))
 		return true;
+	if (r == REQUEST_RESERVED)
+		atomic_store(&c->lapsed, true);
 	dq_request(c, r);
 	c->queued[r] = false;
 	return false;
@@ -378,7 +393,11 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 	if (!err)
 		err = request_wait(c, r, byte, c->waited[r] ? 0 : most);
 	if (err == -ETIMEDOUT) {
-		request_leave(c, r, true);
+		bool stays = r != REQUEST_RESERVED || !atomic_load(&c->lapsed);
+
+		if (!stays)
+			glock_dq(gh);
+		request_leave(c, r, stays);
 		atomic_store(&c->db->requests, true);
 		left.connection = c->id;
 		left.which = r;

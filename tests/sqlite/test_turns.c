@@ -232,6 +232,33 @@ static void a_waiting_process_is_overtaken_for_the_hold_time_at_most(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Its second request would get the lock while the process stands still. */
+static void a_process_that_let_its_turn_lapse_stands_in_no_queue(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP "&hold=0", NULL);
+	sqlite3_busy_timeout(db, 20000);
+	SAME(sql(db, "BEGIN IMMEDIATE"), SQLITE_OK);
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+	SAME(sql(db, "ROLLBACK"), SQLITE_OK);
+	nap_ms(100); /* the lock is on its way to the peer, and comes back unclaimed */
+	SAME(sql(db, "BEGIN IMMEDIATE"), SQLITE_OK);
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
+	nap_ms(100);
+	SAME(kill(peer.pid, SIGSTOP), 0);
+	sqlite3_busy_timeout(db, 0);
+	SAME(sql(db, "ROLLBACK; BEGIN IMMEDIATE"), SQLITE_OK);
+	SAME(sql(db, "ROLLBACK"), SQLITE_OK);
+	SAME(kill(peer.pid, SIGCONT), 0);
+	SAME(peer_do(&peer, "BEGIN IMMEDIATE; COMMIT"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 static void stop_after_a_write(struct peer *peer)
 {
 	int status;
@@ -301,6 +328,7 @@ int main(int argc, char **argv)
 	    TEST(a_turn_has_a_number_of_writes_at_most),
 	    TEST(an_idle_writer_lets_the_next_one_write),
 	    TEST(a_waiting_process_is_overtaken_for_the_hold_time_at_most),
+	    TEST(a_process_that_let_its_turn_lapse_stands_in_no_queue),
 	    TEST(a_stopped_process_keeps_others_for_their_timeout),
 	    TEST(without_a_timeout_only_the_first_try_waits_for_a_stopped_process),
 	};
