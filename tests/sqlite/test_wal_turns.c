@@ -101,12 +101,49 @@ static void a_writer_waits_for_its_whole_timeout(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+/* The process notices within 2 s that the file of its space is gone. It stands in the queue then. */
+static void a_lost_space_cuts_no_timeout_short(void)
+{
+	enum { TIMEOUT_MS = 4000 };
+	struct peer plain = peer_start(PLAIN, "unix", 0), first = peer_start(APP, NULL, 60000);
+	int64_t began;
+	pid_t pid;
+	sqlite3 *db;
+
+	make_wal_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	sqlite3_busy_timeout(db, TIMEOUT_MS);
+	SAME(sql(db, UP), SQLITE_OK);
+	SAME(peer_do(&plain, "BEGIN IMMEDIATE"), SQLITE_OK);
+	peer_say(&first, UP);
+	nap_ms(300); /* it stands in the queue */
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		nap_ms(200);
+		remove_spaces();
+		_exit(0);
+	}
+	began = now_us();
+	SAME(sql(db, UP), SQLITE_BUSY);
+	CHECK(now_us() - began >= TIMEOUT_MS * 900);
+	SAME(waitpid(pid, NULL, 0), pid);
+	SAME(peer_do(&plain, "COMMIT"), SQLITE_OK);
+	SAME(peer_answer(&first), SQLITE_OK);
+	SAME(sql(db, UP), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&first);
+	peer_end(&plain);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 	    TEST(a_reader_of_a_torn_header_locks_no_writer_out),
 	    TEST(a_plain_checkpoint_comes_to_its_end_beside_a_reader_of_the_index),
 	    TEST(a_writer_waits_for_its_whole_timeout),
+	    TEST(a_lost_space_cuts_no_timeout_short),
 	};
 
 	return run_tests(argc, argv, tests, COUNT(tests));
