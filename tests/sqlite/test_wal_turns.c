@@ -101,7 +101,7 @@ static void a_writer_waits_for_its_whole_timeout(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
-/* The process notices within 2 s that the file of its space is gone. It stands in the queue then. */
+/* A process in the queue notices within 2 s that the file of its space is gone. */
 static void a_lost_space_cuts_no_timeout_short(void)
 {
 	enum { TIMEOUT_MS = 4000 };
