@@ -78,6 +78,27 @@ static void demand_after_an_unheard_death(void **state)
 	glock_put(gl);
 }
 
+/* A fixed hold time begins with the grant, also if the demand comes between the two. */
+static void demand_before_the_grant_is_applied(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+	struct glock__lm_lock *lk;
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	lk = rig.open;
+	rig.open = NULL;
+	lk->id = 1;
+	rig.lm.events->reply(lk, 0, 0);
+	rig.lm.events->bast(lk, GLOCK__EX);
+	rig_run();
+	rig_dq(&a);
+	assert_null(rig.open);
+	rig_pass(201 * RIG_MS);
+	rig_answer(0);
+	glock_put(gl);
+}
+
 /* A glock with holders is not given up, and not weakened either. */
 /* Promises: glock_downgrade: "Other nodes wait". */
 static void demand_after_a_downgrade(void **state)
@@ -325,6 +346,7 @@ int main(void)
 	    RIG_TEST(demand_before_waiters),
 	    RIG_TEST(demand_before_a_try),
 	    RIG_TEST(demand_after_an_unheard_death),
+	    RIG_TEST(demand_before_the_grant_is_applied),
 	    RIG_TEST(demand_after_a_downgrade),
 	    RIG_TEST(demand_merges),
 	    RIG_TEST(demand_after_a_use_in_vain),

@@ -398,6 +398,43 @@ static void fast_measured(void **state)
 	assert_true(f.use >= 0);
 }
 
+static int in_sync;
+
+static int asks_in_sync(struct glock *gl, enum glock_mode to, unsigned int sync)
+{
+	struct glock_holder a;
+
+	(void)to, (void)sync;
+	in_sync = nq(&a, gl, GLOCK_SH, GLOCK_TRY_CACHED | GLOCK_NOPID);
+	if (!in_sync)
+		glock_dq(&a);
+	return 0;
+}
+
+/* While glock_sync() writes back, the word grants nothing. */
+static void fast_in_sync(void **state)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops), .xmote_th = asks_in_sync};
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops};
+	const struct glock_space_options o = {.size = sizeof(o), .types = &type, .n_types = 1};
+	struct glock_space *own;
+	struct glock_holder a;
+	struct glock *gl;
+
+	(void)state;
+	assert_int_equal(glock_space_open("written", &o, &own), 0);
+	assert_int_equal(glock_get(own, GLOCK_INODE, 1, &gl), 0);
+	cache(gl);
+	assert_int_equal(nq(&a, gl, GLOCK_EX, 0), 0);
+	assert_true(is_fast(&a));
+	assert_int_equal(glock_dq(&a), 0);
+	assert_int_equal(glock_sync(gl), 0);
+	assert_int_equal(in_sync, -EAGAIN);
+	glock_put(gl);
+	assert_int_equal(glock_space_close(own), 0);
+}
+
 static void fast_withdraw(void **state)
 {
 	struct glock_holder a, b, c;
@@ -571,6 +608,7 @@ int main(void)
 	    FAST_TEST(fast_fork),
 	    FAST_TEST(fast_fork_and_open),
 	    FAST_TEST(fast_measured),
+	    FAST_TEST(fast_in_sync),
 	    FAST_TEST(fast_withdraw),
 	    FAST_TEST(fast_gives_way),
 	    FAST_TEST(fast_demanded),

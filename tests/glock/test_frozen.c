@@ -148,6 +148,48 @@ static void machine_recovered_lock_is_kept_back(void **state)
 	glock_put(gl);
 }
 
+/* Recovery freezes a grant that no use waits for. So a demand does not wait for the hold time. */
+static void machine_frozen_gives_way_at_once(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_dq(&a);
+	rig.lm.events->block(rig.space);
+	rig_answer(0);
+	assert_int_equal(rig.asked_mode, GLOCK__NL);
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A node that lost the cluster gets no thaw. */
+static void machine_lost_is_not_frozen(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig.lm.events->block(rig.space);
+	rig_answer(0);
+	rig_bast(gl, GLOCK__EX); /* so only holders with RECOVER may ask */
+	rig_answer(0);
+	rig.lm.events->lost(rig.space);
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	rig.lm.events->back(rig.space);
+	rig.lm.events->block(rig.space);
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig.lm.events->lost(rig.space);
+	rig.lm.events->block(rig.space); /* late */
+	rig_answer(0);
+	assert_false(gl->flags & GLOCK__F_FROZEN);
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	glock_put(gl);
+}
+
 /*
  * A lock manager reports both under a lock of its own. So thaw touches no glock, because that may
  * give a lock back. If another recovery begins before the work runs, its own grants stay held back.
@@ -174,6 +216,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    RIG_TEST(machine_frozen_replies),
 	    RIG_TEST(machine_frozen_gives_way),
+	    RIG_TEST(machine_frozen_gives_way_at_once),
+	    RIG_TEST(machine_lost_is_not_frozen),
 	    RIG_TEST(machine_recovered_lock_is_kept_back),
 	    RIG_TEST(machine_thaw_is_left_to_the_work),
 	};

@@ -165,6 +165,52 @@ static void gate_lost_in_an_operation(void **state)
 	rig_close();
 }
 
+static bool comes_back;
+
+/* The lock goes while xmote_bh runs. If it can come back at once, another request comes, too. */
+static void lose_in_bh(const char *op, struct glock *gl, struct glock_holder *gh)
+{
+	(void)gh;
+	if (strcmp(op, "xmote_bh"))
+		return;
+	rig.in_op = NULL;
+	if (!comes_back) {
+		rig.space->lm->events->gone(rig.space);
+		return;
+	}
+	rig.space->lm->events->lost(rig.space);
+	rig.space->lm->events->back(rig.space);
+	glock_holder_init(&b, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&b), 0);
+}
+
+/* No waiter gets the lock that a grant brought and that was lost before the waiter's turn. */
+static void gate_lost_before_the_turn(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	for (comes_back = false;; comes_back = true) {
+		rig_open(0);
+		gl = rig_glock(GLOCK_RGRP, 1);
+		rig.in_op = lose_in_bh;
+		rig_nq(&a, gl, GLOCK_EX, 0);
+		rig_answer(0);
+		assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+		if (comes_back)
+			break;
+		glock_put(gl);
+		rig_close();
+	}
+	assert_false(glock_poll(&b));
+	rig_answer(0);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	assert_true(glock_valid(&b));
+	rig_dq(&b);
+	glock_put(gl);
+	rig_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +218,7 @@ int main(void)
 	    cmocka_unit_test(gate_late_grant),
 	    cmocka_unit_test(gate_pause),
 	    cmocka_unit_test(gate_lost_in_an_operation),
+	    cmocka_unit_test(gate_lost_before_the_turn),
 	};
 
 	return RUN_TESTS(tests);

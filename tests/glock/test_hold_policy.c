@@ -323,6 +323,20 @@ static void policy_a_reader_in_comes_first(void **state)
 	assert_non_null(rig.open);
 }
 
+/* The hold time of a grant that has not come does not end, and no work looks at it meanwhile. */
+static void policy_waits_for_the_grant(void **state)
+{
+	(void)state;
+	know((struct glock__hold_policy){.mean = {H / 10}, .likely = {65535}});
+	rig_nq(&gh, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_pass(200 * RIG_MS);
+	assert_int_equal(rig.space->work.n, 0);
+	rig_answer(0);
+	rig_dq(&gh);
+	assert_null(rig.open);
+}
+
 /* Of the gaps between uses in EX, the wait for another node does not count. */
 static void policy_waits_are_no_gaps(void **state)
 {
@@ -367,6 +381,7 @@ int main(void)
 	    POLICY_TEST(policy_a_read_hides_no_gap),
 	    POLICY_TEST(policy_a_counted_use_ends_a_gap),
 	    POLICY_TEST(policy_waits_are_no_gaps),
+	    POLICY_TEST(policy_waits_for_the_grant),
 	    POLICY_TEST(policy_a_waiter_comes_first),
 	    POLICY_TEST(policy_a_waiter_has_a_bound),
 	    POLICY_TEST(policy_a_reader_in_comes_first),

@@ -86,6 +86,7 @@ static void an_idle_lock_is_given_up(void **state)
 	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	assert_int_equal(actor_do(&b, "nq 0 1 EX %d", GLOCK_TRY_CACHED), -EAGAIN);
+	assert_int_equal(actor_do(&b, "nq 0 2 EX %d", GLOCK_TRY_CACHED), -EAGAIN); /* free */
 	for (int i = 0; i < TURNS; i++) {
 		struct actor *who = i % 2 ? &a : &b;
 
