@@ -43,6 +43,7 @@ enum trap {
 	WOKEN_LATE,     /* a waker stores the time of a wake-up after that */
 	NAP_IN_TABLE,   /* sleeps many times for a moment before its next operation on a table */
 	STOP_IN_TAKE,   /* stops itself before its next event, and counts grants of no request */
+	STOP_WITH_LOCK, /* stops itself after its next operation on a table, and is late then */
 	TABLE_MOVES,    /* the table is copied while a token is read from it for the first time */
 };
 
@@ -65,6 +66,8 @@ int __wrap_glock__table_lock(struct glock__table *t, const struct glock__table_r
 int __wrap_glock__table_lock(struct glock__table *t, const struct glock__table_request *args,
 			     struct glock__table_event *event)
 {
+	int err;
+
 	if (is_trap(STOP_IN_TABLE) && !trapped())
 		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* the thread stops here */
 	if (is_trap(NAP_IN_TABLE) && !trapped())
@@ -74,7 +77,12 @@ int __wrap_glock__table_lock(struct glock__table *t, const struct glock__table_r
 		syscall(SYS_exit, 0);
 	if (is_trap(REFUSE_CONVERT) && args->flags & GLOCK__LKF_CONVERT)
 		return -EINVAL;
-	return __real_glock__table_lock(t, args, event);
+	err = __real_glock__table_lock(t, args, event);
+	if (is_trap(STOP_WITH_LOCK) && !trapped()) {
+		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* the thread stops here */
+		usleep(50000); /* another thread fetches the demand first */
+	}
+	return err;
 }
 
 int __real_glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max);
@@ -373,6 +381,35 @@ static void an_event_of_a_stolen_table_is_delivered_once(void **state)
 	actor_end(&p);
 }
 
+/*
+ * The copy has the lock of v, and no token of this grant. So v stores the token again. The demand of
+ * t comes before v knows the grant, and is met nevertheless.
+ */
+static void a_grant_of_a_stolen_table_has_its_token(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	begin(&v);
+	begin(&t);
+	assert_int_equal(actor_do(&t, "nq 0 7 EX 0x400"), 0); /* NOCACHE */
+	before = actor_do(&t, "token 0");
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	set_trap(&v, STOP_WITH_LOCK);
+	actor_send(&v, "nq 0 7 EX 0");
+	await_stop(&v);
+	actor_send(&t, "nq 0 7 SH 0x40"); /* steals the table */
+	assert_int_equal(answer_in_time(&t), 0);
+	kill(v.pid, SIGCONT);
+	assert_int_equal(answer_in_time(&v), 0);
+	assert_true(actor_do(&v, "token 0") > before);
+	assert_int_equal(actor_do(&v, "dq 0"), 0);
+	assert_int_equal(actor_do(&t, "wait 0 10000"), 0);
+	assert_int_equal(actor_do(&t, "dq 0"), 0);
+	actor_end(&v);
+	actor_end(&t);
+}
+
 /* The first request of the queue is of a stopped process. So the next one looks for deaths. */
 static void a_later_waiter_finds_a_death(void **state)
 {
@@ -552,6 +589,7 @@ int main(int argc, char **argv)
 	    TEST(a_main_thread_ends_with_a_table),
 	    TEST(an_owner_that_runs_now_and_then_keeps_its_table),
 	    TEST(an_event_of_a_stolen_table_is_delivered_once),
+	    TEST(a_grant_of_a_stolen_table_has_its_token),
 	    TEST(a_later_waiter_finds_a_death),
 	    TEST(each_request_finds_a_death),
 	    cmocka_unit_test(a_token_of_a_moving_table_is_read_again),

@@ -97,26 +97,15 @@ static int shard_ask(struct hold *h, struct ask *a)
 	err = has_left(l) ? -ENODEV : glock__local_request_room(l);
 	if (!err)
 		err = a->fairly ? shard_ask_fairly(h, a) : ask_table(h, &a->args, &a->ev);
+	/* A demand may come as soon as the table is dropped or stolen, and finds the id. */
+	if (!err && !a->ev.status && !a->r.lk->id)
+		atom_store32(&a->r.lk->id, id_of(h->shard, a->ev.lkid));
 	if (!err && a->ev.status == -EINPROGRESS) {
 		a->r.id = id_of(h->shard, a->ev.lkid);
 		glock__local_request_add(l, &a->r);
 	}
 	latch_drop(&l->lock);
 	return err;
-}
-
-/*
- * Stores what belongs to a grant. A demand may come as soon as the table's lock is dropped, and has
- * to find the id.
- */
-static void granted(struct hold *h, const struct ask *a)
-{
-	struct glock__lm_lock *lk = a->r.lk;
-
-	if (!lk->id)
-		atom_store32(&lk->id, id_of(h->shard, a->ev.lkid));
-	if (!h->lost)
-		glock__local_granted(h, &a->ev, lk);
 }
 
 /*
@@ -137,14 +126,14 @@ static int ask(struct local *l, unsigned int shard, uint32_t id, struct ask *a)
 		if (id)
 			a->args.lkid = id_lkid(&h, id);
 		err = has_left(l) ? -ENODEV : shard_ask(&h, a);
-		if (!err && !a->ev.status)
-			granted(&h, a);
+		if (!err && !a->ev.status && !h.lost)
+			glock__local_granted(&h, &a->ev, a->r.lk);
 		owned = glock__local_drop(&h);
 	} while (err == -ESTALE);
 	while (!err && !owned && !a->ev.status) {
 		if (glock__local_take(l, shard, WAIT_FOR_IT, &h))
 			break;
-		granted(&h, a);
+		glock__local_granted(&h, &a->ev, a->r.lk);
 		owned = glock__local_drop(&h);
 	}
 	return err;

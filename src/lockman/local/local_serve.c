@@ -62,8 +62,16 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 	}
 	if (!(ev->what & GLOCK__EVENT_BAST))
 		return;
-	/* A thread that gives the lock up now has set the id to 0. */
+	/*
+	 * A thread that gives the lock up now has set the id to 0. A thread whose table was stolen
+	 * may not have stored the id of a grant yet, but does so before it drops l->lock.
+	 */
 	lk_id = atom_load32(&lk->id);
+	if (!lk_id) {
+		latch_take(&l->lock);
+		lk_id = atom_load32(&lk->id);
+		latch_drop(&l->lock);
+	}
 	if (lk_id && lk_id != id)
 		glock__local_damaged(l, "an event is of another lock");
 	else if (lk_id && l->lm.events->bast(lk, ev->bast | idle) && idle)
