@@ -150,7 +150,7 @@ static bool list_is_harmless(const struct glock *gl)
 
 	while ((gh = glock__next_holder(gl, gh)))
 		if (!(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_SH ||
-		    gh->flags & GLOCK_ANY || glock__is_threads(gh))
+		    glock__is_threads(gh))
 			return false;
 	return true;
 }

@@ -60,22 +60,16 @@ static void heap_push(struct glock_space *space, struct glock__busy *b, int64_t 
 	sift_up(space, b->work.place);
 }
 
-static struct glock__busy *heap_remove(struct glock_space *space, size_t i)
+static struct glock__busy *heap_pop(struct glock_space *space)
 {
-	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
+	struct glock__busy *b = space->work.heap[0], *last = space->work.heap[--space->work.n];
 
 	if (last != b) {
-		put_at(space, i, last);
-		sift_up(space, i);
-		sift_down(space, last->work.place);
+		put_at(space, 0, last);
+		sift_down(space, 0);
 	}
 	b->work.place = GLOCK__NO_PLACE;
 	return b;
-}
-
-static struct glock__busy *heap_pop(struct glock_space *space)
-{
-	return heap_remove(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)

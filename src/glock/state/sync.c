@@ -15,7 +15,6 @@
 #include "busy.h"
 #include "cache.h"
 #include "find.h"
-#include "glock/fast/word.h"
 #include "work.h"
 
 #include <errno.h>
@@ -57,12 +56,14 @@ static unsigned int may_be_dirty(const struct glock *gl)
 	return glock__type_cache_change(caches, gl->state, GLOCK_UN).sync >> 2;
 }
 
-/* Under gl->lock. The lock stays, and so does the cache: only its dirty part is written. */
+/*
+ * Under gl->lock. The lock stays, and so does the cache: only its dirty part is written. With the
+ * bit lock the word closes when gl->lock is dropped.
+ */
 static int write_back(struct glock *gl, unsigned int sync)
 {
 	int err;
 
-	glock__fast_shut(gl);
 	gl->flags |= GLOCK__F_LOCK;
 	glock__enter_work(); /* other threads wait for each operation, on any thread */
 	err = glock__op_xmote_th(gl, (enum glock_mode)gl->state, sync);
