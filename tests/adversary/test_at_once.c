@@ -83,6 +83,8 @@ static void at_once(void)
 	UNTIL(shared->cell[0]);
 	begin();
 	mine = get(space, GLOCK_INODE, 2);
+	glock_holder_init(&try, mine, GLOCK_SH, GLOCK_TRY_CACHED);
+	SAME(glock_nq(&try), -EAGAIN); /* no node has it, and no request is made */
 	glock_holder_init(&held, mine, GLOCK_EX, 0);
 	SAME(glock_nq(&held), 0);
 	glock_holder_init(&waits, mine, GLOCK_SH, GLOCK_ASYNC);
