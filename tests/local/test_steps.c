@@ -382,8 +382,8 @@ static void an_event_of_a_stolen_table_is_delivered_once(void **state)
 }
 
 /*
- * The copy has the lock of v, and no token of this grant. So v stores the token again. The demand of
- * t comes before v knows the grant, and is met nevertheless.
+ * The copy has the lock of v, and no token of this grant. So v stores the token again. The demand
+ * of t comes before v knows the grant, and is met nevertheless.
  */
 static void a_grant_of_a_stolen_table_has_its_token(void **state)
 {
