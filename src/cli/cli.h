@@ -105,8 +105,8 @@ __attribute__((format(printf, 1, 2))) int usage_error(const char *format, ...);
  */
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs);
 /*
- * Reads --json, and one name at most, or NULL; with `lockman` also --lockman. Returns -1, or an exit
- * status.
+ * Reads --json, and one name at most, or NULL; with `lockman` also --lockman. Returns -1, or an
+ * exit status.
  */
 int json_and_name(int argc, char **argv, bool *json, const char **name, const char **lockman);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fake_path.c - tests locks by file path with the lock manager dlm, on the DLM of fake_dlm.c. */
+/* test_fake_path.c - tests locks by path with the lock manager dlm, on the DLM of fake_dlm.c. */
 #include "fake_node.h"
 
 #include "glock-path.h"
