@@ -35,17 +35,18 @@
 #define LOOK_MAX (8 * MS)
 #define IDLE (2000 * MS) /* an unused lock needs no pause */
 
-/* On a busy machine a pause ends late, and the other program may not have run yet. */
-#define BUSY (MS / 2)
-#define LONGER (10 * MS)
+#define BUSY (MS / 2) /* a pause that ends so late tells that the machine is busy */
 
-/* A pause of `length` comes once in `every`, and among readers once in `every_sh`. */
+/*
+ * A pause of `length` comes once in `every`, and among readers once in `every_sh`. On a busy
+ * machine the other program may not have run in that time, and has the time `more`.
+ */
 struct pause {
-	int64_t length, every, every_sh;
+	int64_t length, more, every, every_sh;
 };
 enum { PAUSES = 2 };
-static const struct pause pauses[PAUSES] = {{52 * MS, 9300ll * MS, 9300ll * MS},
-					    {MS, 350 * MS, 450 * MS}};
+static const struct pause pauses[PAUSES] = {{52 * MS, 50 * MS, 9300ll * MS, 9300ll * MS},
+					    {MS, 10 * MS, 350 * MS, 450 * MS}};
 
 /* The value block: times of the monotonic clock. */
 struct past {
@@ -101,7 +102,7 @@ static int64_t pause_ex(struct glock *gl, struct glock__path *p, int64_t now)
 
 	if (p->pause_end && !p->longer && now - p->pause_end > BUSY) {
 		p->longer = true;
-		p->pause_end = now + LONGER;
+		p->pause_end = now + pauses[p->kind].more;
 	}
 	if (p->pause_end > now)
 		return p->pause_end - now;
