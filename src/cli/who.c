@@ -102,7 +102,7 @@ static void print_user(const struct who_user *u, int64_t now)
 
 static void print_text(const struct who_target *t, int64_t now)
 {
-	printf("# %s\n", t->name);
+	printf("# %s%s\n", t->name, t->n ? "" : ": no lock");
 	if (t->n)
 		printf("%-7s %8s %-12s %-16s %8s  %s\n", "STATE", "PID", "USER", "COMMAND", "FOR/s",
 		       "LOCK");

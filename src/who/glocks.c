@@ -122,7 +122,7 @@ static void add_heirs(struct visit *v, struct who_target *t, const struct who_us
 	if (any)
 		return;
 	snprintf(u.note, sizeof(u.note), "inherited from a process that has ended%s",
-		 v->w->hidden ? "; run as root to see the heir" : "");
+		 v->w->hidden ? v->w->hidden : "");
 	who_add_user(v->w, t, &u);
 }
 

@@ -101,7 +101,7 @@ static void read_process(void *arg, pid_t pid)
 	struct who *w = arg;
 
 	if (glock__process_locks(pid, keep_held, w) == -EACCES)
-		w->hidden = true;
+		w->hidden = geteuid() ? "; run as root" : "";
 	else if (w->ofd_waiters)
 		read_threads(w, pid);
 }
@@ -294,9 +294,9 @@ static void add_taker(struct who *w, struct who_target *t, const struct glock__f
 
 	if (lock->pid > 0 && who_set_process(&u, lock->pid)) {
 		if (w->hidden && lock->kind != GLOCK__LOCK_POSIX && !lock->waits)
-			add_note(&u, "took the lock, and may have passed it on; run as root");
+			add_note(&u, "took the lock, and may have passed it on%s", w->hidden);
 	} else if (w->hidden) {
-		add_note(&u, "the process is not visible; run as root");
+		add_note(&u, "the process is not visible%s", w->hidden);
 	} else if (lock->pid > 0) {
 		add_note(&u, "process %d took the lock, and has ended", (int)lock->pid);
 	}

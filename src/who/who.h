@@ -68,7 +68,7 @@ struct who {
 	struct who_held *held; /* of all processes whose descriptors may be read */
 	size_t n_held;
 	bool ofd_waiters;
-	bool hidden; /* a process hides its descriptors from this user */
+	const char *hidden; /* a process hides its descriptors: the way out of that; or NULL */
 	int err;
 };
 
