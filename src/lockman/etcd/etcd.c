@@ -316,9 +316,11 @@ static void init(struct etcd *e, const struct glock__etcd_options *o)
 
 enum { TRIES = 8, AGAIN_US = 50000 };
 
-bool glock__etcd_again(const struct etcd *e, int err, unsigned int *tries)
+bool glock__etcd_again(const struct glock__etcd_conn *c, int err, unsigned int *tries)
 {
-	if (err != -EAGAIN || ++*tries >= TRIES * e->config.n)
+	if (err == -EAGAIN)
+		*tries += glock__etcd_patience(c);
+	if (err != -EAGAIN || *tries >= TRIES * c->config->n)
 		return false;
 	usleep(AGAIN_US);
 	return true;
@@ -334,7 +336,7 @@ static int join_first(struct etcd *e)
 		return err;
 	do
 		err = glock__etcd_join(e, &c);
-	while (glock__etcd_again(e, err, &tries));
+	while (glock__etcd_again(&c, err, &tries));
 	if (err == -EAGAIN)
 		err = -ENETUNREACH;
 	if (err)

@@ -154,8 +154,9 @@ static long exchange(struct glock__etcd_conn *c, const char *path, const char *b
 	CURLcode result;
 
 	glock__etcd_prepare(c, path, body);
-	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, timeout_ms * (long)glock__etcd_patience(c));
 	result = curl_easy_perform(c->curl);
+	c->silent = result == CURLE_OPERATION_TIMEDOUT ? c->silent + 1 : 0;
 	*answer = NULL;
 	if (result != CURLE_OK) {
 		snprintf(c->why, sizeof(c->why), "%s: %s", c->config->endpoint[c->at],

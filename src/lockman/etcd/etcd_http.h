@@ -11,7 +11,7 @@
 
 #include <curl/curl.h>
 
-enum { GLOCK__ETCD_ENDPOINTS = 16 };
+enum { GLOCK__ETCD_ENDPOINTS = 16, GLOCK__ETCD_PATIENCE = 4 };
 
 struct glock__etcd_config {
 	char *endpoints; /* the text that endpoint[] points into */
@@ -32,7 +32,8 @@ struct glock__etcd_conn {
 	CURL *curl;
 	struct curl_slist *headers;
 	struct glock__text reply;
-	unsigned int at; /* the endpoint in use */
+	unsigned int at;     /* the endpoint in use */
+	unsigned int silent; /* requests without an answer in time, since the last answer */
 	bool has_token;
 	char why[256]; /* the last failure: the endpoint and its answer */
 };
@@ -40,6 +41,17 @@ struct glock__etcd_conn {
 int glock__etcd_connect(struct glock__etcd_conn *c, const struct glock__etcd_config *config,
 			unsigned int first);
 void glock__etcd_disconnect(struct glock__etcd_conn *c);
+
+/*
+ * Returns the factor of the time for an answer. An etcd whose members are all late gets more time,
+ * because a request that is sent again waits anew.
+ */
+static inline unsigned int glock__etcd_patience(const struct glock__etcd_conn *c)
+{
+	unsigned int rounds = c->silent / c->config->n;
+
+	return rounds < GLOCK__ETCD_PATIENCE ? 1 + rounds : GLOCK__ETCD_PATIENCE;
+}
 
 /*
  * Sends the body to the path, and stores the answer, which the caller frees. Returns 0 if etcd has

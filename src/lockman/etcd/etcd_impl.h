@@ -165,7 +165,7 @@ int glock__etcd_make_base(struct etcd *e);
 int glock__etcd_prepare_space(const struct glock__etcd_options *o, struct etcd **e);
 void glock__etcd_free(struct glock__lockman *lm);
 /* Tells whether to try again, after a moment: members may be down, or elect a leader. */
-bool glock__etcd_again(const struct etcd *e, int err, unsigned int *tries);
+bool glock__etcd_again(const struct glock__etcd_conn *c, int err, unsigned int *tries);
 
 /* ---- etcd_use.c ---- */
 

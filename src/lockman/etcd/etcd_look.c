@@ -69,7 +69,7 @@ static int look_at_nodes(struct look_on *l, struct glock__etcd_conn *c)
 		free(l->nodes.inbox);
 		l->nodes = (struct look){0};
 		err = glock__etcd_look_at_nodes(l->e, c, &l->nodes, &created);
-	} while (glock__etcd_again(l->e, err, &tries));
+	} while (glock__etcd_again(c, err, &tries));
 	return err;
 }
 
@@ -94,7 +94,7 @@ static int look_at_locks(struct etcd *e, struct glock__etcd_conn *c, int pages,
 
 		do
 			keys = glock__etcd_page(e, c, &from, take, arg);
-		while (glock__etcd_again(e, keys, &tries));
+		while (glock__etcd_again(c, keys, &tries));
 		all = keys < 0 ? keys : all + keys;
 	}
 	glock__text_free(&from);
@@ -138,7 +138,7 @@ static int next_space(struct etcd *e, struct glock__etcd_conn *c)
 	do
 		err =
 		    t.failed ? -ENOMEM : glock__etcd_call(c, "/v3/kv/range", t.s, CALL_MS, &answer);
-	while (glock__etcd_again(e, err, &tries));
+	while (glock__etcd_again(c, err, &tries));
 	glock__text_free(&t);
 	if (!err)
 		key =
@@ -230,7 +230,7 @@ static int remove_keys(struct etcd *e, struct glock__etcd_conn *c, int64_t seen)
 	glock__text_printf(&t, "}}]}");
 	do
 		err = t.failed ? -ENOMEM : glock__etcd_ask(e, c, t.s, &answer);
-	while (glock__etcd_again(e, err, &tries));
+	while (glock__etcd_again(c, err, &tries));
 	if (!err && !json_is_true(json_object_get(answer, "succeeded")))
 		err = -EBUSY;
 	glock__text_free(&t);
