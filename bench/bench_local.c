@@ -109,7 +109,7 @@ static void hand_over_futex(uint32_t i, uint32_t n)
 	wait_for_all(n);
 	if (!i)
 		together->took = now();
-	for (int k = 0; k < HAND_OVERS; k++) {
+	for (uint32_t k = 0; k < hand_overs; k++) {
 		for (uint32_t s = spins; s && (i || k) && !get(mine); s--)
 			;
 		while ((i || k) && !get(mine))
@@ -119,7 +119,7 @@ static void hand_over_futex(uint32_t i, uint32_t n)
 		syscall(SYS_futex, &other->value, FUTEX_WAKE, 1, NULL, NULL, 0);
 	}
 	if (i)
-		together->took = (now() - together->took) / (2 * HAND_OVERS);
+		together->took = (now() - together->took) / (2 * hand_overs);
 }
 
 /* ---- the loop of ctdb's ping_pong: one lock more than processes, round and round ---- */
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 			if (f[i].cpu == two && cpus < 2)
 				f[i].cpu = one;
 			spins = f[i].spins;
-			f[i].cpu_ns[r] = run(f[i].n, f[i].cpu, f[i].fn) / (2 * HAND_OVERS);
+			f[i].cpu_ns[r] = run(f[i].n, f[i].cpu, f[i].fn) / (2 * hand_overs);
 			f[i].took[r] = together->took;
 		}
 	}

@@ -2,7 +2,7 @@
 /*
  * bench_peers.c - compares the cost of a lock from a lock service with that of a glock.
  *
- *	bench_peers REDIS_PORT ETCD_PORT ZOOKEEPER_PORT
+ *	bench_peers REDIS_PORT ETCD_URL ZOOKEEPER_PORT
  *
  * The program prints a line for each figure: name, ours, unit, peer, limit (tabs; "-": none).
  * bench_peers.sh starts the services on loopback. Each has one connection, which stays open. A pair
@@ -16,11 +16,10 @@
  * hand-over is the cost if another node had the lock. Figures are medians over rounds in which all
  * take turns. The hand-overs come first.
  */
+#include "etcd/client.h"
 #include "processes.h"
 
-#include <curl/curl.h>
 #include <hiredis.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@
 #define THREADED /* ZooKeeper's calls that wait */
 #include <zookeeper/zookeeper.h>
 
-enum { ROUNDS = 9, PATIENCE_S = 60, LEASE_S = 600 };
+enum { ROUNDS = 9, PATIENCE_S = 60 };
 
 /* A service needs seconds to start: ZooKeeper is a Java program. */
 static bool again(double began)
@@ -94,82 +93,6 @@ static void redis_pair(void)
 	freeReplyObject(r);
 }
 
-/* ---- etcd ---- */
-
-static struct {
-	CURL *curl;
-	const char *port;
-	json_t *lease; /* the lease's number, which is a string in JSON */
-	char answer[4096];
-	size_t len;
-} etcd;
-
-static size_t etcd_answer(char *data, size_t size, size_t n, void *arg)
-{
-	(void)size, (void)arg;
-	if (n >= sizeof(etcd.answer) - etcd.len)
-		return 0;
-	memcpy(etcd.answer + etcd.len, data, n);
-	etcd.len += n;
-	return n;
-}
-
-/* Sends `body`, which it frees. Returns the answer, or NULL without a useful one. */
-static json_t *etcd_ask(const char *path, json_t *body)
-{
-	char url[128], *text = json_dumps(body, JSON_COMPACT);
-	json_t *answer = NULL;
-	long status = 0;
-
-	must(text != NULL, "memory");
-	snprintf(url, sizeof(url), "http://127.0.0.1:%s/v3/%s", etcd.port, path);
-	etcd.len = 0;
-	curl_easy_setopt(etcd.curl, CURLOPT_URL, url);
-	curl_easy_setopt(etcd.curl, CURLOPT_POSTFIELDS, text);
-	curl_easy_setopt(etcd.curl, CURLOPT_WRITEFUNCTION, etcd_answer);
-	if (!curl_easy_perform(etcd.curl) &&
-	    !curl_easy_getinfo(etcd.curl, CURLINFO_RESPONSE_CODE, &status) && status == 200)
-		answer = json_loadb(etcd.answer, etcd.len, 0, NULL);
-	free(text);
-	json_decref(body);
-	return answer;
-}
-
-static void etcd_begin(const char *port)
-{
-	double began = now();
-	json_t *answer;
-
-	etcd.port = port;
-	etcd.curl = curl_easy_init();
-	must(etcd.curl != NULL, "curl");
-	do
-		answer = etcd_ask("lease/grant", json_pack("{s:i}", "TTL", LEASE_S));
-	while (!answer && again(began));
-	etcd.lease = answer ? json_incref(json_object_get(answer, "ID")) : NULL;
-	must(etcd.lease != NULL, "asking etcd for a lease");
-	json_decref(answer);
-}
-
-static void etcd_end(void)
-{
-	json_decref(etcd.lease);
-	curl_easy_cleanup(etcd.curl);
-}
-
-static void etcd_pair(void)
-{
-	json_t *locked =
-	    etcd_ask("lock/lock", json_pack("{s:s,s:O}", "name", "YmVuY2g=", "lease", etcd.lease));
-	json_t *key = json_object_get(locked, "key"), *unlocked;
-
-	must(key != NULL, "etcd: lock");
-	unlocked = etcd_ask("lock/unlock", json_pack("{s:O}", "key", key));
-	must(unlocked != NULL, "etcd: unlock");
-	json_decref(unlocked);
-	json_decref(locked);
-}
-
 /* ---- ZooKeeper ---- */
 
 static zhandle_t *zoo;
@@ -207,13 +130,13 @@ enum { GLOCK, REDIS, ETCD, ZOOKEEPER, SERVICES };
 static const struct service {
 	const char *name;
 	int pairs; /* in a round */
-	void (*begin)(const char *port);
+	void (*begin)(const char *where);
 	void (*pair)(void);
 	void (*end)(void);
 } services[SERVICES] = {
     [GLOCK] = {"glock", 200000, glock_begin, glock_pair, glock_end},
     [REDIS] = {"Redis SET NX + DEL", 2000, redis_begin, redis_pair, redis_end},
-    [ETCD] = {"etcd lock + unlock", 200, etcd_begin, etcd_pair, etcd_end},
+    [ETCD] = {"etcd lock + unlock", 200, client_begin, client_pair, client_end},
     [ZOOKEEPER] = {"ZooKeeper create + delete", 500, zoo_begin, zoo_pair, zoo_end},
 };
 
@@ -231,7 +154,7 @@ int main(int argc, char **argv)
 	double took[SERVICES][ROUNDS], handed[ROUNDS], ours, turn, theirs;
 
 	if (argc != SERVICES) {
-		fputs("usage: bench_peers REDIS_PORT ETCD_PORT ZOOKEEPER_PORT\n", stderr);
+		fputs("usage: bench_peers REDIS_PORT ETCD_URL ZOOKEEPER_PORT\n", stderr);
 		return 2;
 	}
 	/* The hand-overs run in processes, which must start before this process has threads. */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# bench_peers.sh - measures a glock beside a lock of Redis, etcd and ZooKeeper.
+# bench_peers.sh - measures a glock beside a lock of Redis, etcd and ZooKeeper, and a glock of lock
+# manager etcd beside etcd's own lock, with one and with three members.
 #
 # Usage: bench_peers.sh BUILD_DIR. The script starts the three on loopback, at free ports. Their
 # data is in a folder in memory, so that no disk slows them. Servers and data end with the script.
@@ -19,7 +20,7 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-ninja -C "$build" bench/bench_peers >&2
+ninja -C "$build" bench/bench_peers bench/bench_etcd src/lockman/libglock-etcd.so >&2
 
 # serve NAME COMMAND...: in the background, in a folder of its own
 serve() {
@@ -44,10 +45,14 @@ printf 'tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\na
 	"$dir/zookeeper" "$3" >"$dir/zoo.cfg"
 serve zookeeper java -XX:-UsePerfData -cp /usr/share/java/zookeeper.jar \
 	org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg"
-GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$build/bench/bench_peers" "$1" "$2" "$3" >"$build/bench_peers.tsv" || {
+GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$build/bench/bench_peers" "$1" "http://127.0.0.1:$2" "$3" >"$build/bench_peers.tsv" || {
 	status=$?
 	tail -n 5 "$dir"/*.log >&2
 	exit $status
 }
 echo "$(date +%F), Linux $(uname -r), $(nproc) CPUs, load: $(cut -d' ' -f1-3 /proc/loadavg)"
+for members in 1 3; do
+	ETCD_MEMBERS=$members GLOCK_LOCKMAN=etcd sh tests/etcd/with_etcd.sh "$build/src/lockman" "$build/bench/bench_etcd" \
+		>>"$build/bench_peers.tsv"
+done
 awk -f bench/table.awk "$build/bench_peers.tsv"

@@ -4,6 +4,7 @@
  */
 #include "processes.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 struct together *together;
+uint32_t hand_overs = 10000;
 
 void must(bool ok, const char *what)
 {
@@ -178,7 +180,10 @@ void ahead_begin(struct ahead *a)
 
 void ahead_wait(struct ahead *a)
 {
-	must(!glock_wait(&a->gh[a->at], 0, 0), "glock_wait");
+	int err = glock_wait(&a->gh[a->at], 0, 0);
+
+	errno = -err;
+	must(!err, "glock_wait");
 }
 
 void ahead_ask(struct ahead *a)
@@ -211,8 +216,8 @@ void hand_over_glock(uint32_t i, uint32_t n)
 		together->took = now();
 	for (ahead_begin(&ahead); !get(&together->stop); ahead_let_go(&ahead)) {
 		ahead_wait(&ahead);
-		if (has_it(i) == 2 * HAND_OVERS && !get(&together->stop)) {
-			together->took = (now() - together->took) / (2 * HAND_OVERS);
+		if (has_it(i) == 2 * hand_overs && !get(&together->stop)) {
+			together->took = (now() - together->took) / (2 * hand_overs);
 			set(&together->stop, 1);
 		}
 		ahead_ask(&ahead);

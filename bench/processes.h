@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PAIRS = 200000, HAND_OVERS = 10000 };
+enum { PAIRS = 200000 };
+extern uint32_t hand_overs; /* of each process; 10000 */
 
 struct word {
 	_Alignas(64) uint32_t value;

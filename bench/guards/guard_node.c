@@ -180,7 +180,7 @@ static void hand_over(int cpus)
 	if (n == 1)
 		cpu[1] = cpu[0];
 	used = run(2, cpu, hand_over_glock);
-	printf("%.1f %.1f\n", together->took, used / (2 * HAND_OVERS));
+	printf("%.1f %.1f\n", together->took, used / (2 * hand_overs));
 }
 
 /* ---- memory ---- */
