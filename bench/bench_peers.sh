@@ -1,7 +1,7 @@
 #!/bin/sh
-# bench_peers.sh - measures a glock beside a lock of Redis, etcd and ZooKeeper, and a glock of lock
-# manager etcd beside etcd's own lock, with one and with three members.
+# bench_peers.sh - measures a glock beside a lock of Redis, etcd and ZooKeeper.
 #
+# A glock of lock manager etcd stands beside etcd's own lock, with one and with three members.
 # Usage: bench_peers.sh BUILD_DIR. The script starts the three on loopback, at free ports. Their
 # data is in a folder in memory, so that no disk slows them. Servers and data end with the script.
 # The script prints a table and writes BUILD_DIR/bench_peers.tsv.

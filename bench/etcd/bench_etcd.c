@@ -2,7 +2,7 @@
 /*
  * bench_etcd.c - compares glocks of lock manager etcd with etcd's own lock, by the same gateway.
  *
- * bench_peers.sh runs this with etcds of one and of three members, in GLOCK_ETCD. The program prints
+ * bench_peers.sh runs this with one member and with three, in GLOCK_ETCD. The program prints
  * a line for each figure: name, ours, unit, peer, limit (tabs; "-": none). Each measurement runs in
  * processes of its own, because those of a glock have threads. Medians of rounds in turns.
  */
