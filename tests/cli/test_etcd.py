@@ -32,22 +32,22 @@ def shows_users_of_a_lock():
         a.do("nq 0 2 1 EX")
         b.say("nq 0 2 1 SH")
         wait_for(lambda: len(objects("stat", "--json", "shop")) == 2)
-        a.stop()
+        text = out("stat", "-n", b.name, "shop").splitlines()
+        assert text == ["G:  n:2/1", " H: s:SH f:W p:%d [node] %s" % (b.pid, socket.gethostname())], text
+        assert [n["held"] for n in objects("ls", "--json", "shop")] == [1, 0]
+        a.stop()  # for one command, because its lease ends after 5 s
         holder, waiter = objects("stat", "--json", "shop")
         assert (holder["mode"], holder["waits"], holder["node"]) == ("EX", False, a.name), holder
         assert (waiter["mode"], waiter["waits"], waiter["pid"]) == ("SH", True, b.pid), waiter
-        assert holder["host"] == socket.gethostname(), holder
-        assert [n["held"] for n in objects("ls", "--json", "shop")] == [1, 0]
-        text = out("stat", "-n", b.name, "shop").splitlines()
-        assert text == ["G:  n:2/1", " H: s:SH f:W p:%d [node] %s" % (b.pid, socket.gethostname())], text
         a.go_on()
+        assert holder["host"] == socket.gethostname(), holder
         a.do("dq 0")
         assert b.hear() == "ok"
 
 
 def lists_spaces_of_a_prefix():
     with nodes("a/b%c"), nodes("b"):
-        assert [n["space"] for n in objects("ls", "--json")] == ["a/b%c", "b"]
+        assert {"a/b%c", "b"} <= {n["space"] for n in objects("ls", "--json")}
         assert "a/b%c" in out("ls")
         os.environ["GLOCK_ETCD_PREFIX"] = "/other"
         try:
@@ -68,9 +68,9 @@ def demotes_a_lock_of_any_node():
         assert len(objects("stat", "--json", "shop")) == 1
         a.do("dq 0")
         wait_for(lambda: not objects("stat", "--json", "shop"))
-        a.do("nq 0 2 1 EX")
-        a.do("dq 0")
-        assert out("demote", "shop", "inode:1", "EX") == ""
+        a.do("nq 1 2 3 EX")
+        a.do("dq 1")
+        assert out("demote", "shop", "inode:3", "EX") == ""
         assert not objects("stat", "--json", "shop")
         assert glock("demote", "-n", a.name, "shop", "inode:1", "EX").returncode == 64
 
@@ -89,7 +89,7 @@ def removes_a_space_without_nodes():
         assert out("rm", "shop") == ""
         assert time.monotonic() - start >= REAP_S  # the gate of the dead node
         assert glock("rm", "shop").returncode == 66
-        assert out("ls") == ""
+        assert glock("ls", "shop").returncode == 66
 
 
 def runs_one_command_of_a_fleet():
