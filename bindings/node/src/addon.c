@@ -356,7 +356,11 @@ static napi_value js_drop(napi_env env, napi_callback_info info)
 	napi_value args[ARGUMENTS_MAX];
 	struct addon *a = arguments(env, info, args);
 	struct holder *h = holder_at(env, a, args[0]);
-	int err = glock_dq(&h->gh);
+	int err;
+
+	/* A hold time would let this process overtake processes that asked earlier. */
+	glock_holder_idle(&h->gh);
+	err = glock_dq(&h->gh);
 
 	if (number_of(env, args[1]) != 0)
 		end_waiting(a);
