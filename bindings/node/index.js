@@ -324,7 +324,8 @@ async function acquire(file, o) {
   checkOptions(o);
   let { p, id } = attempt(nameOf(file), o);
   if (id < 0) id = granted(p, await wait(p, o, ms));
-  // The holder waits for users of proper-lockfile at the head of the queue.
+  // The holder waits for users of proper-lockfile at the head of the queue. The path stays open meanwhile.
+  p.users++;
   try {
     for (let lock; ;) {
       if ((lock = settle(p, id, o))) return releaser(lock);
@@ -334,6 +335,8 @@ async function acquire(file, o) {
   } catch (error) {
     native.drop(id, 0);
     throw error;
+  } finally {
+    leave(p);
   }
 }
 

@@ -103,9 +103,16 @@ run({
     await fails("ENOENT", glock.lock(name));
     assert.ok(!fs.existsSync(name));
   },
-  async "many paths: idle ones are closed"() {
+  async "many paths: idle ones are closed, one that waits for a folder is not"() {
+    const waited = file();
+    fs.mkdirSync(`${waited}.lock`);
+    const waits = glock.lock(waited, forever);
+    await sleep(50);
     for (let i = 0; i < 600; i++) await (await glock.lock(file()))();
     assert.ok(fs.readdirSync("/proc/self/fd").length < 400);
+    await fails("ELOCKED", glock.lock(waited));
+    fs.rmdirSync(`${waited}.lock`);
+    await (await waits)();
   },
   async "the errors of the system have their names and the library's text"() {
     await fails("ENOTDIR", glock.lock(path.join(file(), "x")));

@@ -33,6 +33,7 @@ struct path {
 struct holder {
 	struct glock_holder gh; /* first: the notifier returns its address */
 	uint32_t id;
+	bool used; /* held, or asked for */
 };
 
 /* Objects by number. A freed object stays for its next use, because a holder must not move. */
@@ -148,6 +149,12 @@ static struct path *path_at(napi_env env, struct addon *a, napi_value id)
 	return a->paths.at[(uint32_t)number_of(env, id)];
 }
 
+static void holder_give(struct addon *a, struct holder *h)
+{
+	h->used = false;
+	table_give(&a->holders, h->id);
+}
+
 static struct holder *holder_at(napi_env env, struct addon *a, napi_value id)
 {
 	return a->holders.at[(uint32_t)number_of(env, id)];
@@ -169,18 +176,18 @@ static void collect(struct addon *a)
 	napi_value told, self, args[2];
 
 	while (a->notifier && glock_notifier_next(a->notifier, &gh) > 0) {
-		const uint32_t id = ((struct holder *)gh)->id;
+		struct holder *h = (struct holder *)gh;
 		int err = glock_wait(gh, 1, 0); /* has finished */
 
 		if (err) {
 			glock_dq(gh);
-			table_give(&a->holders, id);
+			holder_give(a, h);
 		}
 		end_waiting(a);
 		napi_open_handle_scope(a->env, &scope);
 		napi_get_reference_value(a->env, a->told, &told);
 		napi_get_global(a->env, &self);
-		args[0] = result(a->env, (int)id);
+		args[0] = result(a->env, (int)h->id);
 		args[1] = result(a->env, err);
 		/* Also runs what the program does after the wait. */
 		napi_make_callback(a->env, NULL, self, told, 2, args, NULL);
@@ -344,9 +351,10 @@ static napi_value js_get(napi_env env, napi_callback_info info)
 	if (err) {
 		if (how >= HOW_ASK_TRY)
 			end_waiting(a);
-		table_give(&a->holders, (uint32_t)id);
+		holder_give(a, h);
 		return result(env, err);
 	}
+	h->used = true;
 	return result(env, id);
 }
 
@@ -364,7 +372,7 @@ static napi_value js_drop(napi_env env, napi_callback_info info)
 
 	if (number_of(env, args[1]) != 0)
 		end_waiting(a);
-	table_give(&a->holders, h->id);
+	holder_give(a, h);
 	return result(env, err);
 }
 
@@ -435,8 +443,12 @@ static void on_end(napi_async_cleanup_hook_handle hook, void *arg)
 	struct addon *a = arg;
 
 	(void)hook;
-	for (uint32_t i = 0; i < a->holders.n; i++)
-		glock_dq(a->holders.at[i]); /* one that is not held: -EINVAL */
+	for (uint32_t i = 0; i < a->holders.n; i++) {
+		struct holder *h = a->holders.at[i];
+
+		if (h->used)
+			glock_dq(&h->gh);
+	}
 	for (uint32_t i = 0; i < a->paths.n; i++)
 		path_close(a->paths.at[i]);
 	if (a->poll)
