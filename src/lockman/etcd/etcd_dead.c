@@ -80,13 +80,15 @@ static struct dead *add_dead(struct etcd *e, uint64_t id, const struct member *w
 	return d;
 }
 
+/* A look that was sent before the suspicion tells nothing of the suspect. */
 static bool compare_suspects(struct etcd *e, const struct look *now)
 {
-	for (uint32_t i = 0; i < e->n_suspects; i++)
+	for (uint32_t i = 0; i < now->n_suspects; i++)
 		if (!find_member(now->members, now->n_members, e->suspects[i]) &&
 		    !add_dead(e, e->suspects[i], NULL))
 			return false;
-	e->n_suspects = 0;
+	e->n_suspects -= now->n_suspects;
+	memmove(e->suspects, &e->suspects[now->n_suspects], e->n_suspects * sizeof(e->suspects[0]));
 	return true;
 }
 

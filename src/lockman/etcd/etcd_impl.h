@@ -147,6 +147,7 @@ struct etcd {
 
 	int64_t deadline;   /* of the gate, ns, CLOCK_BOOTTIME: an atom */
 	int64_t inbox_seen; /* the watch has told all that came up to this revision */
+	int64_t inbox_version;
 	int64_t inbox_late; /* at the last confirmation the inbox was newer; 0: it was not */
 	CURLM *watching;    /* the watch thread's; curl_multi_wakeup() is for all threads */
 	bool rewatch;
@@ -261,7 +262,8 @@ struct look {
 	struct member *members;
 	uint64_t *inbox;
 	uint32_t n_members, n_inboxes;
-	int64_t own_inbox; /* the revision of the own inbox */
+	uint32_t n_suspects; /* of those known when it was sent */
+	int64_t own_inbox;   /* the revision of the own inbox */
 };
 
 /*

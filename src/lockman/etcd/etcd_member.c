@@ -84,25 +84,30 @@ void glock__etcd_part(struct etcd *e, struct glock__etcd_conn *c, bool failed)
 
 /* ---- confirming ---- */
 
-static uint64_t id_of_key(const json_t *kv)
+/* Returns the id in the name of a key, or 0: it is no key of glock. */
+static uint64_t id_of_key(const struct etcd *e, const char *what, const json_t *kv)
 {
+	char right[KEY_MAX];
 	size_t n;
 	unsigned char *key = glock__json_bytes(kv, "key", &n);
 	uint64_t id = 0;
 
 	for (size_t i = n >= 16 ? n - 16 : n; key && i < n; i++)
 		id = id << 4 | (uint64_t)(key[i] <= '9' ? key[i] - '0' : key[i] - 'a' + 10);
+	glock__etcd_key(e, right, what, id);
+	if (!key || n != strlen(right) || memcmp(key, right, n) != 0)
+		id = 0;
 	free(key);
 	return id;
 }
 
-static void take_member(struct member *m, const json_t *kv)
+static void take_member(struct member *m, uint64_t id, const json_t *kv)
 {
 	size_t n;
 	unsigned char *text = glock__json_bytes(kv, "value", &n);
 	char line[128] = "";
 
-	*m = (struct member){.id = id_of_key(kv)};
+	*m = (struct member){.id = id};
 	if (text)
 		snprintf(line, sizeof(line), "%.*s", (int)n, (const char *)text);
 	free(text);
@@ -130,14 +135,20 @@ static int take_look(struct etcd *e, const json_t *answer, struct look *look, in
 		return -ENOMEM;
 	json_array_foreach(nodes, i, kv)
 	{
-		take_member(&look->members[look->n_members++], kv);
-		if (look->members[i].id == e->id)
+		uint64_t id = id_of_key(e, "n", kv);
+
+		if (id)
+			take_member(&look->members[look->n_members++], id, kv);
+		if (id == e->id)
 			*created = glock__json_number(kv, "create_revision");
 	}
 	json_array_foreach(inboxes, i, kv)
 	{
-		look->inbox[look->n_inboxes++] = id_of_key(kv);
-		if (look->inbox[i] == e->id)
+		uint64_t id = id_of_key(e, "in", kv);
+
+		if (id)
+			look->inbox[look->n_inboxes++] = id;
+		if (id == e->id)
 			look->own_inbox = glock__json_number(kv, "mod_revision");
 	}
 	return 0;
@@ -194,8 +205,12 @@ static int confirm(struct etcd *e, struct glock__etcd_conn *c)
 {
 	int64_t sent = glock__etcd_now(), created = 0;
 	struct look look = {0};
-	int err = glock__etcd_look_at_nodes(e, c, &look, &created);
+	int err;
 
+	pthread_mutex_lock(&e->lock);
+	look.n_suspects = e->n_suspects;
+	pthread_mutex_unlock(&e->lock);
+	err = glock__etcd_look_at_nodes(e, c, &look, &created);
 	if (!err && created != e->created)
 		err = -ENODEV;
 	pthread_mutex_lock(&e->lock);
@@ -241,6 +256,7 @@ int glock__etcd_join(struct etcd *e, struct glock__etcd_conn *c)
 		e->id = lease;
 		e->created = glock__json_number(json_object_get(answer, "header"), "revision");
 		e->inbox_seen = e->created;
+		e->inbox_version = 1;
 		e->n_members = 0;
 		e->rewatch = true;
 		pthread_mutex_unlock(&e->lock);

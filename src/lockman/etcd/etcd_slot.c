@@ -73,10 +73,26 @@ struct slot *glock__etcd_slot_new(struct etcd *e, uint32_t type, uint64_t number
 	return s;
 }
 
+/* Takes the slot out of the queue of work. */
+static void leave_queue(struct etcd *e, const struct slot *s)
+{
+	struct slot **at = &e->first;
+
+	while (*at && *at != s)
+		at = &(*at)->next_queued;
+	if (!*at)
+		return;
+	*at = s->next_queued;
+	if (!*at)
+		e->last = at;
+}
+
 void glock__etcd_slot_free(struct etcd *e, struct slot *s)
 {
 	uint32_t id = s->id, *at = chain_of(e, s->type, s->number);
 
+	if (s->queued)
+		leave_queue(e, s);
 	while (*at != id)
 		at = &e->slots[*at - 1]->next_named;
 	*at = s->next_named;

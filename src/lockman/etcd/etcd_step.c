@@ -27,6 +27,7 @@ struct room {
 	const struct glock__etcd_op *op;
 	struct glock__etcd_result *r;
 	uint64_t lkid[NODES];
+	bool queued; /* the operation made its request wait */
 };
 
 static const char name[] = "lock";
@@ -205,6 +206,7 @@ static void lock(struct room *s, uint32_t me)
 	e->flags = op->flags & LAST;
 	if (s->r->status == -EINPROGRESS) {
 		e->rq = (int8_t)op->mode;
+		s->queued = true;
 	} else if (!s->r->status) {
 		e->gr = (int8_t)ev.mode;
 		e->sbflags = (uint8_t)ev.sbflags;
@@ -276,7 +278,7 @@ static void step_in(struct room *s)
 	operate(s, me);
 	take_events(s);
 	glock__table_get_value(s->t, name, sizeof(name), &v->block);
-	if (s->op->kind == GLOCK__ETCD_LOCK && s->r->status == -EINPROGRESS && me + 1 < v->n) {
+	if (s->queued && me + 1 < v->n) {
 		move_last(s, me);
 		memmove(&gone[me], &gone[me + 1], (v->n - me) * sizeof(gone[0]));
 	}

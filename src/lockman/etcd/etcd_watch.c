@@ -70,11 +70,14 @@ static void take_event(struct stream *w, const json_t *event)
 	if (!key || key_len != strlen(w->inbox) || memcmp(key, w->inbox, key_len) != 0) {
 		w->e->confirm |= json_object_get(event, "type") != NULL; /* a node key is gone */
 	} else if (revision > w->e->inbox_seen) {
+		int64_t version = glock__json_number(kv, "version");
+
 		value = glock__json_bytes(kv, "value", &len);
 		if (value)
 			take_message(w->e, value, len, revision);
-		else
-			w->e->reread = true;
+		/* Each put counts the version up by one: a gap shows an event that got lost. */
+		w->e->reread |= !value || version != w->e->inbox_version + 1;
+		w->e->inbox_version = version;
 		w->e->inbox_seen = revision;
 	}
 	free(key);

@@ -129,15 +129,15 @@ static void settle(struct etcd *e, struct slot *s, struct glock__etcd_value *v, 
 	s->entry = own;
 	look_at_nodes(e, v);
 	pthread_mutex_lock(&e->lock);
-	answered = s->sent && own && own->seq == s->seq && own->rq == GLOCK__IV;
+	answered = s->sent && (!own || (own->seq == s->seq && own->rq == GLOCK__IV));
 	if (!answered && !s->open && own && own->gr > GLOCK__NL && s->mode == GLOCK__NL) {
 		/* A transaction whose answer was lost has happened once more: see rule 4. */
 		s->drop = true;
 		glock__etcd_queue(e, s);
 	}
 	pthread_mutex_unlock(&e->lock);
-	if (answered && own->refused)
-		refused(e, s, -(int)own->refused);
+	if (answered && (!own || own->gr != s->asked)) /* canceled, if not refused */
+		refused(e, s, own && own->refused ? -(int)own->refused : -GLOCK__DLM_ECANCEL);
 	else if (answered)
 		granted(e, s, v, own->sbflags);
 	deliver_demand(e, s, v, more);
@@ -269,11 +269,6 @@ static void finish(struct etcd *e, struct job *j, int64_t revision)
 			s->sent = true;
 		}
 	}
-	if (j->op.kind == GLOCK__ETCD_CANCEL && status == -GLOCK__DLM_ECANCEL) {
-		s->entry = glock__etcd_find(&j->value, e->id);
-		refused(e, s, status);
-		return;
-	}
 	settle(e, s, &j->value, 0);
 }
 
@@ -374,8 +369,6 @@ static unsigned int take_jobs(struct etcd *e, struct job *jobs)
 
 	while (n < BATCH && (s = e->first) && !has_number(jobs, n, s)) {
 		glock__etcd_unqueue(e);
-		if (!s->used)
-			continue;
 		if (s->cancel && needs_room(s)) { /* etcd has not heard of the request */
 			pthread_mutex_unlock(&e->lock);
 			refused(e, s, -GLOCK__DLM_ECANCEL);
