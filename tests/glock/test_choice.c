@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_choice.c - tests the arithmetic of waits, use times and refusals, and which glock is congested.
+ * test_choice.c - tests waits, use times and refusals as numbers, and which glock is congested.
  */
 #include "glock-choose.h"
 
