@@ -6,6 +6,7 @@
  * space.
  */
 #include "lockman/etcd/etcd.h"
+#include "base/clean.h"
 #include "cli.h"
 #include "glock/base/mode.h"
 
@@ -50,6 +51,16 @@ static int no_such_space(const char *space)
 	return EX_NOINPUT;
 }
 
+/* Returns a copy whose names print clean. */
+static struct glock__etcd_part clean_part(const struct glock__etcd_part *p)
+{
+	struct glock__etcd_part clean = *p;
+
+	glock__clean(clean.host, strlen(clean.host));
+	glock__clean(clean.command, strlen(clean.command));
+	return clean;
+}
+
 /* Writes "COMMAND-PID", or the number of a dead node, whose name is not known any more. */
 static const char *part_name(const struct glock__etcd_part *p, char buf[64])
 {
@@ -88,7 +99,7 @@ static void count_part(void *arg, const struct glock__etcd_part *p)
 			return;
 		list->nodes = more;
 		node = &list->nodes[list->n++];
-		*node = (struct etcd_node){.part = *p};
+		*node = (struct etcd_node){.part = clean_part(p)};
 		snprintf(node->space, sizeof(node->space), "%s", p->space);
 	}
 	node->locks += p->is_lock;
@@ -100,12 +111,14 @@ static void print_node(const struct etcd_node *n, bool json)
 {
 	const struct glock__etcd_part *p = &n->part;
 	const char *state = p->pid ? "ok" : "dead";
-	char name[64];
+	char name[64], space[sizeof(n->space)];
 	json_t *o;
 
 	part_name(p, name);
 	if (!json) {
-		printf("%-20s %-7s %-20s %-24s %-10s %8zu %6zu %6zu\n", n->space, "etcd",
+		snprintf(space, sizeof(space), "%s", n->space);
+		glock__clean(space, strlen(space));
+		printf("%-20s %-7s %-20s %-24s %-10s %8zu %6zu %6zu\n", space, "etcd",
 		       p->pid ? p->host : "-", name, state, n->locks, n->held, n->waiting);
 		return;
 	}
@@ -186,8 +199,9 @@ static void print_user(struct etcd_locks *l, const struct glock__etcd_part *p, b
 	       p->pid ? p->command : "dead", p->pid ? p->host : name);
 }
 
-static void print_part(void *arg, const struct glock__etcd_part *p)
+static void print_part(void *arg, const struct glock__etcd_part *found)
 {
+	const struct glock__etcd_part clean = clean_part(found), *p = &clean;
 	struct etcd_locks *l = arg;
 
 	l->any = true;

@@ -3,11 +3,14 @@
 #
 # tests/etcd/with_etcd.sh runs the etcd. Processes that stand still or are killed stay visible.
 
+import base64
 import contextlib
+import json
 import os
 import signal
 import socket
 import time
+import urllib.request
 
 from cli import Node, glock, main, objects, out, wait_for
 
@@ -58,6 +61,26 @@ def lists_spaces_of_a_prefix():
         finally:
             del os.environ["GLOCK_ETCD_PREFIX"]
     assert glock("ls", "b").returncode == 66
+
+
+def call(path, **fields):
+    body = {name: base64.b64encode(value).decode() for name, value in fields.items()}
+    with urllib.request.urlopen(os.environ["GLOCK_ETCD"] + path, json.dumps(body).encode()) as answer:
+        return json.load(answer)
+
+
+def lists_spaces_among_keys_of_others():
+    keys = [b"/glock//n/x", b"/glock/%zz/l/x", b"/glock/" + b"a" * 400 + b"/n/x", b"/glock/plain", b"/glock/\0/n/x",
+            b"/glock/\x1b[31m/n/0000000000000001"]
+    for key in keys:
+        call("/v3/kv/put", key=key, value=b"7 \x1b[31m \x1b[32m")
+    try:
+        with nodes("shop"):
+            assert "shop" in [n["space"] for n in objects("ls", "--json")]
+            assert "\x1b" not in out("ls")
+    finally:
+        for key in keys:
+            call("/v3/kv/deleterange", key=key)
 
 
 def demotes_a_lock_of_any_node():
@@ -120,6 +143,7 @@ main(
     [
         shows_users_of_a_lock,
         lists_spaces_of_a_prefix,
+        lists_spaces_among_keys_of_others,
         demotes_a_lock_of_any_node,
         removes_a_space_without_nodes,
         runs_one_command_of_a_fleet,

@@ -116,48 +116,78 @@ static int look_at_space(struct look_on *l, struct glock__etcd_conn *c)
 	return err < 0 ? err : 0;
 }
 
-/* Takes the next space from the first key behind the last one. Returns -ENOENT at the end. */
-static int next_space(struct etcd *e, struct glock__etcd_conn *c)
+/* Reads the first key from `from` on. Returns -ENOENT at the end. */
+static int first_key(struct etcd *e, struct glock__etcd_conn *c, const struct glock__text *from,
+		     unsigned char **key, size_t *n)
 {
-	size_t prefix = strlen(e->config.prefix), n = strlen(e->base), to = 0;
 	struct glock__text t = {0};
-	char end[KEY_MAX];
-	unsigned char *key = NULL;
 	json_t *answer = NULL;
 	unsigned int tries = 0;
-	int err = -ENOMEM;
+	char end[KEY_MAX];
+	int err;
 
-	e->base[n - 1] +=
-	    *e->name != '\0'; /* '0' follows the slash, behind all keys of the space */
-	snprintf(end, sizeof(end), "%s0", e->config.prefix);
+	snprintf(end, sizeof(end), "%s0", e->config.prefix); /* '0' follows the slash */
 	glock__text_printf(&t, "{\"keys_only\":true,\"limit\":\"1\",");
-	glock__text_bytes(&t, "key", e->base, *e->name ? n : prefix + 1);
+	glock__text_bytes(&t, "key", from->s, from->n);
 	glock__text_add(&t, ",", 1);
-	glock__text_bytes(&t, "range_end", end, prefix + 1);
+	glock__text_bytes(&t, "range_end", end, strlen(end));
 	glock__text_add(&t, "}", 1);
 	do
-		err =
-		    t.failed ? -ENOMEM : glock__etcd_call(c, "/v3/kv/range", t.s, CALL_MS, &answer);
+		err = t.failed || from->failed
+			  ? -ENOMEM
+			  : glock__etcd_call(c, "/v3/kv/range", t.s, CALL_MS, &answer);
 	while (glock__etcd_again(c, err, &tries));
 	glock__text_free(&t);
-	if (!err)
-		key =
-		    glock__json_bytes(json_array_get(json_object_get(answer, "kvs"), 0), "key", &n);
+	*key = err ? NULL
+		   : glock__json_bytes(json_array_get(json_object_get(answer, "kvs"), 0), "key", n);
 	json_decref(answer);
-	if (err || !key || n <= prefix + 1) {
-		free(key);
-		return err ? err : -ENOENT;
-	}
-	for (size_t i = prefix + 1; i < n && key[i] != '/' && to < sizeof(e->name) - 1; i++) {
+	if (err || (*key && *n))
+		return err;
+	free(*key);
+	return -ENOENT;
+}
+
+/* Takes the name of a space from its part of a key. Returns false if it has another form. */
+static bool take_name(struct etcd *e, const unsigned char *key, size_t n)
+{
+	size_t to = 0;
+
+	for (size_t i = strlen(e->config.prefix) + 1; i < n; i++) {
 		unsigned int byte = key[i];
 
-		if (byte == '%' && i + 2 < n && sscanf((char *)&key[i + 1], "%2x", &byte) == 1)
+		if (byte == '%' && i + 2 < n &&
+		    sscanf((const char *)&key[i + 1], "%2x", &byte) == 1)
 			i += 2;
+		if (!byte || to == sizeof(e->name) - 1)
+			return false;
 		e->name[to++] = (char)byte;
 	}
 	e->name[to] = '\0';
-	free(key);
-	return glock__etcd_make_base(e);
+	return to && !glock__etcd_make_base(e) && strlen(e->base) == n + 1 &&
+	       !memcmp(e->base, key, n);
+}
+
+/* Takes the next space, whose keys begin at `from` or later. Returns -ENOENT at the end. */
+static int next_space(struct etcd *e, struct glock__etcd_conn *c, struct glock__text *from)
+{
+	const size_t prefix = strlen(e->config.prefix) + 1;
+	bool is_space;
+
+	do {
+		unsigned char *key, *slash;
+		size_t n;
+		int err = first_key(e, c, from, &key, &n);
+
+		if (err)
+			return err;
+		slash = n > prefix ? memchr(key + prefix, '/', n - prefix) : NULL;
+		is_space = slash && take_name(e, key, (size_t)(slash - key));
+		from->n = 0;
+		glock__text_add(from, (const char *)key, slash ? (size_t)(slash - key) : n);
+		glock__text_add(from, "0", 1);
+		free(key);
+	} while (!is_space);
+	return 0;
 }
 
 static void say_failed(const struct etcd *e, const struct glock__etcd_conn *c)
@@ -174,17 +204,20 @@ glock__etcd_look_from_outside(const struct glock__etcd_options *o,
 			      void *arg)
 {
 	struct look_on l = {.tell = tell, .arg = arg};
+	struct glock__text from = {0};
 	struct glock__etcd_conn c;
 	int err = glock__etcd_prepare_space(o, &l.e);
 
 	if (err)
 		return err;
 	err = glock__etcd_connect(&c, &l.e->config, (unsigned int)getpid());
+	glock__text_printf(&from, "%s/", l.e->config.prefix);
 	if (!err && *o->name)
 		err = look_at_space(&l, &c);
 	else
-		while (!err && !(err = next_space(l.e, &c)))
+		while (!err && !(err = next_space(l.e, &c, &from)))
 			err = look_at_space(&l, &c);
+	glock__text_free(&from);
 	if (err == -ENOENT)
 		err = 0;
 	if (err)
