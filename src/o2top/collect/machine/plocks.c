@@ -2,8 +2,8 @@
 /*
  * plocks.c - copies the lines of /proc/locks that are flocks on OCFS2 and GFS2, or fcntl(2) locks
  * on OCFS2, with process names. `dlm_tool plocks` lists the fcntl locks on GFS2, and /proc/locks
- * may have 100,000 of them. Without OCFS2, samples have no such lines for 50 times the CPU time of
- * a reading: a list of earlier could name a process that has ended.
+ * may have 100,000 of them. Without OCFS2, a reading that took 10 ms or more of CPU time is the last
+ * one for 50 times as long. No list stands in meanwhile: it could name a process that has ended.
  *
  * The number at the begin of a line is left out, because the kernel counts anew in each listing. So
  * a lock that stays is an unchanged line, which neither a connection nor a recording repeats.
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#define LONG_S 0.01
 enum { COMM_MAX = 64, PAUSE = 50 };
 
 static bool has_ocfs2(const struct mounts *m)
@@ -77,7 +78,7 @@ static double cpu_s(void)
 void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct buffer *b)
 {
 	static double again_s;
-	const double begin_s = cpu_s();
+	double took_s = -cpu_s();
 	struct mounts mounts;
 	struct copying c = {.h = h, .mounts = &mounts, .out = b, .pid = -1};
 	struct buffer all = {0};
@@ -91,8 +92,9 @@ void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct
 		for (char *rest = all.data, *line; (line = strsep(&rest, "\n"));)
 			copy_line(&c, line);
 	}
-	if (all.len)
-		again_s = now_s() + PAUSE * (cpu_s() - begin_s);
+	took_s += cpu_s();
+	if (took_s >= LONG_S)
+		again_s = now_s() + PAUSE * took_s;
 	free(all.data);
 	mounts_free(&mounts);
 }
