@@ -2,8 +2,8 @@
 /*
  * plocks.c - copies the lines of /proc/locks that are flocks on OCFS2 and GFS2, or fcntl(2) locks
  * on OCFS2, with process names. `dlm_tool plocks` lists the fcntl locks on GFS2, and /proc/locks
- * may have 100,000 of them. Without OCFS2, a reading that took 10 ms or more of CPU time is the last
- * one for 50 times as long. No list stands in meanwhile: it could name a process that has ended.
+ * may have 100,000 of them. Without OCFS2, a reading that took 10 ms of CPU time or more is the
+ * last for 50 times as long. No list stands in meanwhile: it could name a process that has ended.
  *
  * The number at the begin of a line is left out, because the kernel counts anew in each listing. So
  * a lock that stays is an unchanged line, which neither a connection nor a recording repeats.
