@@ -180,6 +180,11 @@ static int leave_glocks(struct connection *c)
 		if (c->level != SQLITE_LOCK_SHARED)
 			return SQLITE_IOERR_SHMMAP;
 		rc = c->real->pMethods->xLock(c->real, SQLITE_LOCK_SHARED);
+		if (rc == SQLITE_BUSY) { /* PENDING: its process waits for the lease, as if idle */
+			pthread_mutex_lock(&c->db->mutex);
+			lease_say_used(c->db);
+			pthread_mutex_unlock(&c->db->mutex);
+		}
 		if (!rc && !open_to_bytes(c)) {
 			c->real->pMethods->xUnlock(c->real, SQLITE_LOCK_NONE);
 			say(SQLITE_CANTOPEN,
