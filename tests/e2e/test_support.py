@@ -127,7 +127,7 @@ def test_a_report_of_crm(_):
     """Its dlm_dump.txt has all spaces of the DLM: a flock of GFS2, and a lock of OCFS2."""
     said = text("crm")
     assert "nodes   node1 " in said and "waiting 2" in said, said
-    assert "pid 100 on node1 holds EX; the DLM's node 2 (pid 100) has asked node1" in said, said
+    assert "pid 100 on node1 holds EX (flock); the DLM's node 2 (pid 100) has asked node1" in said, said
     assert "the DLM's node 2, which is dead or not watched, holds EX (asked for by pid 277 there); node1 waits" in said, said
 
 
@@ -142,7 +142,7 @@ def test_texts_of_the_dlm(_):
         if name == "lockdump":
             continue
         pid, there = ("", "") if name == "fs1" else ("pid 100", " (pid 100)")
-        holder = "pid 100 on node holds EX" if pid else "a process on node holds EX (flock)"
+        holder = (pid or "a process") + " on node holds EX (flock)"
         assert f"{holder}; the DLM's node 2{there} has asked node, the lock's master, for it in EX" in said, (name, said)
         done = run("--check", name)
         assert done.returncode != 0 and "<6972>" in done.stdout, (name, done)

@@ -33,6 +33,7 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 {
 	const struct holder *h;
 	uint32_t n = holders_of(at->ns, at->lock, &h);
+	const char *kind = at->lock->id.type == GFS2_FLOCK ? " (flock)" : "";
 	bool ended;
 
 	for (; n--; h++) {
@@ -48,11 +49,11 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, 
 			words_add(w, "%s has %s, asked for by pid %lld there", at->node->name,
 				  holder_modes[h->state], (long long)h->pid);
 		else if (h->pid && holder_unnamed(h))
-			words_add(w, "pid %lld on %s holds %s", (long long)h->pid, at->node->name,
-				  holder_modes[h->state]);
+			words_add(w, "pid %lld on %s holds %s%s", (long long)h->pid, at->node->name,
+				  holder_modes[h->state], kind);
 		else if (h->pid)
-			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
-				  at->node->name, holder_modes[h->state]);
+			words_add(w, "pid %lld %s on %s holds %s%s", (long long)h->pid, h->comm,
+				  at->node->name, holder_modes[h->state], kind);
 		else
 			say_no_process(w, at, holder_modes[h->state]);
 		return true;
