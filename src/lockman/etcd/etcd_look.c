@@ -198,6 +198,18 @@ static void say_failed(const struct etcd *e, const struct glock__etcd_conn *c)
 			c->why);
 }
 
+/* Ends a look, whose error it tells unless a command has words for it. Returns the error. */
+static int end_look(struct look_on *l, struct glock__etcd_conn *c, int err)
+{
+	if (err && err != -EBUSY && err != -ENOENT)
+		say_failed(l->e, c);
+	glock__etcd_disconnect(c);
+	free(l->nodes.members);
+	free(l->nodes.inbox);
+	glock__etcd_free(&l->e->lm);
+	return err;
+}
+
 __attribute__((visibility("default"))) int
 glock__etcd_look_from_outside(const struct glock__etcd_options *o,
 			      void (*tell)(void *arg, const struct glock__etcd_part *part),
@@ -218,15 +230,7 @@ glock__etcd_look_from_outside(const struct glock__etcd_options *o,
 		while (!err && !(err = next_space(l.e, &c, &from)))
 			err = look_at_space(&l, &c);
 	glock__text_free(&from);
-	if (err == -ENOENT)
-		err = 0;
-	if (err)
-		say_failed(l.e, &c);
-	glock__etcd_disconnect(&c);
-	free(l.nodes.members);
-	free(l.nodes.inbox);
-	glock__etcd_free(&l.e->lm);
-	return err;
+	return end_look(&l, &c, err == -ENOENT ? 0 : err);
 }
 
 /* ---- removing a space ---- */
@@ -291,11 +295,5 @@ glock__etcd_remove_space(const struct glock__etcd_options *o)
 		usleep(REAP_MS * 1000);
 	if (!err)
 		err = remove_keys(l.e, &c, l.e->revision);
-	if (err && err != -EBUSY && err != -ENOENT)
-		say_failed(l.e, &c);
-	glock__etcd_disconnect(&c);
-	free(l.nodes.members);
-	free(l.nodes.inbox);
-	glock__etcd_free(&l.e->lm);
-	return err;
+	return end_look(&l, &c, err);
 }
