@@ -85,13 +85,11 @@ void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct
 	char path[PATH_MAX];
 
 	if (mounts_read(&mounts, mountinfo) == 0 && mounts.n &&
-	    (has_ocfs2(&mounts) || now_s() >= again_s) &&
+	    ((c.ocfs2 = has_ocfs2(&mounts)) || now_s() >= again_s) &&
 	    machine_place(path, "%s/locks", h->proc) && machine_read(path, 0, &all) == 0 &&
-	    buffer_add(&all, "", 1) == 0) {
-		c.ocfs2 = has_ocfs2(&mounts);
+	    buffer_add(&all, "", 1) == 0)
 		for (char *rest = all.data, *line; (line = strsep(&rest, "\n"));)
 			copy_line(&c, line);
-	}
 	took_s += cpu_s();
 	if (took_s >= LONG_S)
 		again_s = now_s() + PAUSE * took_s;
