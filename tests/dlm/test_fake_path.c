@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fake_path.c - tests locks by path with the lock manager dlm, on the DLM of fake_dlm.c. */
+#include "../path/faked_fs.h"
 #include "fake_node.h"
 
 #include "glock-path.h"
 
 #include <stdlib.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-
-static long file_system; /* in place of the real one, if not 0 */
-
-int __real_statfs64(const char *path, struct statfs *fs);
-int __wrap_statfs64(const char *path, struct statfs *fs);
-
-int __wrap_statfs64(const char *path, struct statfs *fs)
-{
-	int err = __real_statfs64(path, fs);
-
-	if (file_system)
-		fs->f_type = file_system;
-	return err;
-}
 
 /* Two nodes exclude each other by the path. */
 static void two_nodes(unsigned int flags, const char *path)

@@ -3,6 +3,7 @@
  * test_process.c - tests locks by path across fork and exec, with closed descriptors, limits, other
  * users, and paths that are no files.
  */
+#include "faked_fs.h"
 #include "scene.h"
 
 #include <dirent.h>
@@ -11,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,20 +339,6 @@ static void one_space_and_one_log(void **state)
 }
 
 /* ---- without interop ---- */
-
-static long file_system; /* in place of the real one, if not 0 */
-
-int __real_statfs64(const char *path, struct statfs *fs);
-int __wrap_statfs64(const char *path, struct statfs *fs);
-
-int __wrap_statfs64(const char *path, struct statfs *fs)
-{
-	int err = __real_statfs64(path, fs);
-
-	if (file_system)
-		fs->f_type = file_system;
-	return err;
-}
 
 /*
  * Promises: GLOCK_PATH_NO_INTEROP: "Takes no flock"; glock_get_path: "No file is made",
